@@ -1,0 +1,193 @@
+"""What a codec is: settings in, a Stream out, and back without the settings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinepack.errors import Corrupt
+from kinepack.limits import DEFAULT_LIMITS, Limits
+from kinepack.model import Clip, MeshSequence, Model, Skeleton
+from kinepack.params import from_text, quality_axis, to_text, validate
+from kinepack.registry import Registry
+
+Progress = Callable[[float], None]
+"""Called with the fraction done, 0 to 1."""
+Window = tuple[int, int]
+"""First frame and the frame after the last."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """What is fixed in a mesh sequence."""
+
+    faces: NDArray[np.int32]
+    vertices: int
+    unit_cm: float = 100.0
+
+
+Layout = Skeleton | Topology
+"""The static part of a source: everything but its numbers over time."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A run of frames that decodes from the stream's setup and itself.
+
+    Segments of layer > 0 refine the segment of layer 0 with the same first frame and need the lower layers.
+    """
+
+    first: int
+    frames: int
+    data: bytes
+    layer: int = 0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A codec's output: setup bytes shared by all segments, and the segments in order of (first, layer)."""
+
+    layout: Layout
+    frames: int
+    frame_time: float
+    setup: bytes
+    segments: Sequence[Segment]
+    name: str = ""
+
+    @property
+    def payload_bytes(self) -> int:
+        """The codec's own bytes, without the container's."""
+        return len(self.setup) + sum(len(s.data) for s in self.segments)
+
+
+def layout_of(source: Model) -> Layout:
+    if isinstance(source, Clip):
+        return source.skeleton
+    return Topology(source.faces, source.vertices.shape[1], source.unit_cm)
+
+
+def matrix_of(source: Model) -> NDArray[np.floating[Any]]:
+    """The animated numbers as [frames, width]: channels, or vertex coordinates."""
+    return source.values if isinstance(source, Clip) else source.vertices.reshape(source.frames, -1)
+
+
+def width_of(layout: Layout) -> int:
+    """Numbers per frame."""
+    return len(layout.channels) if isinstance(layout, Skeleton) else layout.vertices * 3
+
+
+def model_from(stream: Stream, matrix: NDArray[Any]) -> Model:
+    """Inverse of `matrix_of`; numbers a corrupt stream made infinite are an error, not a model."""
+    if not np.isfinite(matrix).all():
+        raise Corrupt("the stream decodes to numbers that are not finite")
+    if isinstance(stream.layout, Skeleton):
+        return Clip(stream.layout, matrix, stream.frame_time, stream.name)
+    vertices = matrix.reshape(len(matrix), stream.layout.vertices, 3)
+    return MeshSequence(vertices, stream.layout.faces, stream.frame_time, stream.name, stream.layout.unit_cm)
+
+
+@dataclass(frozen=True)
+class Codec(ABC):
+    """Base of all codecs: a frozen dataclass whose fields, declared by `param`, are the encoder's settings.
+
+    A subclass with an `id` registers itself. `version` goes up with every change that a decoder would notice.
+    """
+
+    id: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    title: ClassVar[str] = ""
+    sources: ClassVar[tuple[type, ...]] = (Clip, MeshSequence)
+    lossless: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "id" in cls.__dict__:
+            CODECS.add(cls.id, cls)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    @abstractmethod
+    def encode(self, source: Any, progress: Progress | None = None) -> Stream:
+        """Compresses a source of one of the types in `sources`."""
+
+    @classmethod
+    @abstractmethod
+    def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
+        """Frames `window` (all by default) of a stream that holds at least the segments overlapping it."""
+
+    @property
+    def settings(self) -> str:
+        """Settings that differ from the defaults, as `key=value,key=value`."""
+        return to_text(self)
+
+    @property
+    def spec(self) -> str:
+        """`id:key=value,…`, what `codec_from_spec` reads."""
+        return f"{self.id}:{self.settings}" if self.settings else self.id
+
+    @classmethod
+    def quality_axis(cls) -> str:
+        return quality_axis(cls)
+
+
+CODECS: Registry[type[Codec]] = Registry("codec", "kinepack.codecs")
+
+
+def codec_from_spec(spec: str | Codec) -> Codec:
+    """`"delta-lzma:step=0.1"` -> an instance."""
+    if isinstance(spec, Codec):
+        return spec
+    name, _, settings = spec.partition(":")
+    pairs = (item.partition("=") for item in settings.split(",") if item)
+    codec: Codec = from_text(CODECS[name], {key.strip(): value.strip() for key, _, value in pairs})
+    return codec
+
+
+@dataclass(frozen=True)
+class Layers:
+    """All the layers of one run of frames that are at hand, lowest first."""
+
+    first: int
+    frames: int
+    data: Sequence[bytes] = field(default=())
+
+
+def decode_segments(
+    stream: Stream, window: Window | None, limits: Limits, decode_one: Callable[[Layers], NDArray[Any]]
+) -> Model:
+    """The frame window of a segmented stream: `decode_one` gives [frames, width] of one run of frames."""
+    start, stop = check_window(stream, window, limits)
+    matrix: NDArray[Any] | None = None
+    filled = 0
+    for first, group in groupby(stream.segments, key=lambda s: s.first):
+        layers = list(group)
+        low, high = max(first, start), min(first + layers[0].frames, stop)
+        if low >= high:
+            continue
+        part = decode_one(Layers(first, layers[0].frames, [s.data for s in layers]))
+        if part.shape != (layers[0].frames, width_of(stream.layout)):
+            raise Corrupt(f"the segment at frame {first} holds {list(part.shape)} numbers")
+        if matrix is None:
+            matrix = np.empty((stop - start, width_of(stream.layout)), part.dtype)
+        matrix[low - start : high - start] = part[low - first : high - first]
+        filled += high - low
+    if matrix is None or filled != stop - start:
+        raise Corrupt("the stream's segments do not cover the asked frames")
+    return model_from(stream, matrix)
+
+
+def check_window(stream: Stream, window: Window | None, limits: Limits) -> Window:
+    """The window clipped to nothing outside the clip, its size charged to the limits."""
+    start, stop = window or (0, stream.frames)
+    if not 0 <= start < stop <= stream.frames:
+        raise Corrupt(f"frames {start}..{stop} are not inside the clip's {stream.frames}")
+    limits.charge("frames", stream.frames)
+    limits.charge("values", (stop - start) * width_of(stream.layout))
+    return start, stop

@@ -1,0 +1,1 @@
+"""File formats: each module registers one or more `Format`s."""

@@ -1,0 +1,1 @@
+"""Metrics: registered pure functions with unit and direction."""
