@@ -82,6 +82,12 @@ def width_of(layout: Layout) -> int:
     return len(layout.channels) if isinstance(layout, Skeleton) else layout.vertices * 3
 
 
+def segment_ranges(source: Model, seconds: float) -> list[Window]:
+    """Frame ranges of about `seconds` each (0: one range) that tile the source."""
+    step = max(1, round(seconds / source.frame_time)) if seconds else source.frames
+    return [(a, min(a + step, source.frames)) for a in range(0, source.frames, step)]
+
+
 def model_from(stream: Stream, matrix: NDArray[Any]) -> Model:
     """Inverse of `matrix_of`; numbers a corrupt stream made infinite are an error, not a model."""
     if not np.isfinite(matrix).all():

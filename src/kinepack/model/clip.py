@@ -29,6 +29,8 @@ class Clip:
         if values.ndim != 2 or values.shape[1] != len(self.skeleton.channels):
             wanted = len(self.skeleton.channels)
             raise UsageError(f"a clip needs [frames, {wanted}] values, not {list(values.shape)}")
+        if not self.skeleton.channels:
+            raise UsageError("nothing is animated: the skeleton has no channels")
         check_timing(len(values), self.frame_time)
         if not np.isfinite(values).all():
             frame, channel = np.argwhere(~np.isfinite(values))[0]

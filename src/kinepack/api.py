@@ -1,0 +1,254 @@
+"""The whole of Kinepack in eight verbs: read, write, compress, open, decompress, compare, info, convert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kinepack.codecs.base import Codec, Layout, Progress, Stream, Topology, codec_from_spec
+from kinepack.container.static import digest_of, pack_mesh, pack_skeleton
+from kinepack.container.writer import CodedClip, CodedSegment, write_atomically, write_container, write_static
+from kinepack.errors import ConfigError, FormatError, UnsupportedContent, UsageError
+from kinepack.fit import Probe, Target, fit
+from kinepack.formats.base import Format, ReadOptions, Source, WriteOptions, formats_for
+from kinepack.formats.source import source_of
+from kinepack.limits import DEFAULT_LIMITS, Limits
+from kinepack.metrics.base import METRICS
+from kinepack.metrics.measure import measure_all
+from kinepack.model import Clip, MeshSequence, Model, Skeleton
+from kinepack.reader import Reader, read_statics
+
+DEFAULT_CODECS: dict[type, str] = {Clip: "delta-lzma", MeshSequence: "delta-lzma"}
+KINE = ".kine"
+Place = str | Path
+
+
+def read(
+    path: Place,
+    *,
+    clip: str | int = 0,
+    skeleton: Place | None = None,
+    unit_cm: float | None = None,
+    fps: float | None = None,
+    mesh: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Model:
+    """The motion or mesh sequence in a file of any known format (also `.kine`).
+
+    `clip` picks one of several by name or number, `skeleton` is the ASF of an AMC, `unit_cm` sets the centimetres
+    per unit, `fps` the rate where the file has none, `mesh` bakes a glTF scene to a mesh sequence.
+    """
+    models = read_all(path, skeleton=skeleton, unit_cm=unit_cm, fps=fps, mesh=mesh, limits=limits)
+    if isinstance(clip, int):
+        if not 0 <= clip < len(models):
+            raise UsageError(f"{path} has {len(models)} clips, no number {clip}")
+        return models[clip]
+    for model in models:
+        if model.name == clip:
+            return model
+    raise UsageError(f"{path} has no clip {clip!r}", hint="clips: " + ", ".join(m.name for m in models))
+
+
+def read_all(
+    path: Place,
+    *,
+    skeleton: Place | None = None,
+    unit_cm: float | None = None,
+    fps: float | None = None,
+    mesh: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> list[Model]:
+    """Every clip of a file."""
+    if str(path).lower().endswith(KINE):
+        with Reader(path, skeleton=skeleton, limits=limits) as file:
+            return [clip.decode() for clip in file.clips()]
+    source = source_of(path)
+    beside = source_of(skeleton).read() if skeleton is not None else None
+    options = ReadOptions(skeleton=beside, unit_cm=unit_cm, fps=fps, mesh=mesh, limits=limits)
+    try:
+        return _format_of(source).read(source, options)
+    except FormatError as error:
+        raise error.in_file(source.name) from None
+    except UsageError as error:  # the model refused what the format read
+        raise FormatError(error.message, file=source.name, hint=error.hint) from None
+
+
+def write(models: Model | Sequence[Model], path: Place, options: WriteOptions = WriteOptions()) -> list[str]:
+    """Writes a file in the format of its extension; returns what that format could not hold, a line each."""
+    path = Path(path)
+    several = [models] if isinstance(models, (Clip, MeshSequence)) else list(models)
+    chosen = _writer_for(path, several)
+    assert chosen.write is not None
+    written = chosen.write(several, path.stem, options)
+    for name, data in written.files.items():
+        write_atomically(path.parent / name, data)
+    return list(written.lost)
+
+
+def convert(source: Place, target: Place, *, options: WriteOptions = WriteOptions(), **how: Any) -> list[str]:
+    """From one format to another; returns what was lost."""
+    if str(target).lower().endswith(KINE):
+        raise UsageError("a .kine file is made by compress", hint="kinepack compress IN -o OUT.kine")
+    models = read_all(source, **how)
+    chosen = _writer_for(Path(target), models[:1])
+    if len(models) > 1 and not chosen.several:
+        lost = [f"{len(models) - 1} of {len(models)} clips: {chosen.title} holds one"]
+        return lost + write(models[:1], target, options)
+    return write(models, target, options)
+
+
+def compress(
+    source: Model | Place | Sequence[Model],
+    codec: str | Codec | None = None,
+    *,
+    target: str | Target | None = None,
+    max_bytes: int | None = None,
+    skeleton_ref: Place | None = None,
+    progress: Progress | None = None,
+    **how: Any,
+) -> bytes:
+    """The bytes of a `.kine` file.
+
+    `target` ("joint_rms<=0.1") finds the smallest file that keeps the error, `max_bytes` the best file that fits.
+    With `skeleton_ref` the skeleton is not stored but referred to by hash in that file, which is made if missing.
+    Other keywords go to `read` when the source is a path.
+    """
+    models = _models(source, how)
+    wish = Target.parse(target) if isinstance(target, str) else target
+    coded = []
+    for number, model in enumerate(models):
+        part = _part(progress, number, len(models))
+        chosen = codec_from_spec(codec or DEFAULT_CODECS[type(model)])
+        chosen, stream = _encode(model, chosen, wish, max_bytes, part)
+        coded.append(_coded(chosen, stream, skeleton_ref))
+    return write_container(coded)
+
+
+def open(
+    place: Place | bytes, *, skeleton: Place | bytes | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Reader:
+    """A `.kine` file by path, bytes, http(s) URL (by ranges) or any fsspec URL."""
+    return Reader(place, skeleton=skeleton, limits=limits)
+
+
+def decompress(
+    place: Place | bytes,
+    *,
+    clip: str | int = 0,
+    skeleton: Place | bytes | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Model:
+    """One whole clip of a `.kine` file."""
+    with Reader(place, skeleton=skeleton, limits=limits) as file:
+        return file[clip].decode()
+
+
+def compare(original: Model | Place, copy: Model | Place) -> dict[str, float]:
+    """Every metric that applies to the two."""
+    a = original if isinstance(original, (Clip, MeshSequence)) else read(original)
+    b = copy if isinstance(copy, (Clip, MeshSequence)) else read(copy)
+    return measure_all(a, b)
+
+
+def info(place: Place | bytes, *, skeleton: Place | bytes | None = None) -> dict[str, Any]:
+    """Sizes and contents of a `.kine` file, without decoding it."""
+    with Reader(place, skeleton=skeleton) as file:
+        return file.info()
+
+
+def _encode(
+    model: Model, codec: Codec, target: Target | None, max_bytes: int | None, progress: Progress | None
+) -> tuple[Codec, Stream]:
+    if not isinstance(model, codec.sources):
+        kinds = " or ".join(t.__name__ for t in codec.sources)
+        raise ConfigError(f"{codec.id} compresses {kinds}, not {type(model).__name__}", hint="kinepack codecs")
+    if target is None and max_bytes is None:
+        return codec, codec.encode(model, progress)
+
+    def probe(candidate: Codec) -> Probe:
+        stream = candidate.encode(model)
+        error = METRICS[target.metric].measure(model, candidate.decode(stream)) if target else 0.0
+        return Probe(_motion_bytes(candidate, stream), error, stream)
+
+    if target and not isinstance(model, METRICS[target.metric].source):
+        raise ConfigError(f"{target.metric} does not apply to a {type(model).__name__}", hint="kinepack metrics")
+    found, best = fit(codec, probe, target=target, max_bytes=max_bytes, step=progress)
+    return found, best.result
+
+
+def _motion_bytes(codec: Codec, stream: Stream) -> int:
+    """File size without the skeleton: what a byte budget is about."""
+    data = write_container([_coded(codec, stream, None)])
+    return int(Reader(data).info()["motion_bytes"])
+
+
+def _coded(codec: Codec, stream: Stream, skeleton_ref: Place | None) -> CodedClip:
+    external = skeleton_ref is not None
+    static = _refer(Path(skeleton_ref), stream.layout) if skeleton_ref is not None else _pack_static(stream.layout)
+    segments = [CodedSegment(s.first, s.frames, s.layer, s.data) for s in stream.segments]
+    return CodedClip(
+        stream.name,
+        codec.id,
+        codec.version,
+        codec.settings,
+        stream.frames,
+        stream.frame_time,
+        static,
+        stream.setup,
+        segments,
+        external,
+    )
+
+
+def _pack_static(layout: Layout) -> bytes:
+    if isinstance(layout, Skeleton):
+        return pack_skeleton(layout)
+    return pack_mesh(layout.faces, layout.vertices, layout.unit_cm)
+
+
+def _refer(place: Path, layout: Layout) -> bytes:
+    """Digest of a layout that is kept in `place`, which is made if it is missing."""
+    digest = digest_of(layout if isinstance(layout, Skeleton) else (layout.faces, layout.vertices, layout.unit_cm))
+    if not place.exists():
+        write_atomically(place, write_static(_pack_static(layout)))
+    elif digest not in read_statics(place):
+        raise UsageError(f"{place} holds another skeleton than the clip's", hint="leave --skeleton-ref away")
+    return digest
+
+
+def _models(source: Model | Place | Sequence[Model], how: dict[str, Any]) -> list[Model]:
+    if isinstance(source, (str, Path)):
+        return read_all(source, **how)
+    if how:
+        raise UsageError(f"{', '.join(how)} only makes sense for a path")
+    return [source] if isinstance(source, (Clip, MeshSequence)) else list(source)
+
+
+def _part(progress: Progress | None, number: int, total: int) -> Callable[[float], None] | None:
+    """The share of one clip in the progress of several."""
+    return (lambda fraction: progress((number + fraction) / total)) if progress else None
+
+
+def _format_of(source: Source) -> Format:
+    candidates = formats_for(source.name) or formats_in_folder(source)
+    for candidate in candidates:
+        if len(candidates) == 1 or candidate.claims(source):
+            return candidate
+    known = "the known formats are listed by: kinepack formats"
+    raise UnsupportedContent(f"cannot tell the format of {source.name}", hint=known)
+
+
+def formats_in_folder(source: Source) -> list[Format]:
+    """A folder has the format of the files in it."""
+    return next((found for name in source.neighbours() if (found := formats_for(name))), [])
+
+
+def _writer_for(path: Path, models: Sequence[Model]) -> Format:
+    candidates = [f for f in formats_for(path.name) if f.write is not None]
+    for candidate in candidates:
+        if models and all(isinstance(m, candidate.holds) for m in models):
+            return candidate
+    kind = "mesh sequence" if models and isinstance(models[0], MeshSequence) else "clip"
+    reason = f"{path.suffix} cannot hold a {kind}" if candidates else f"no format writes {path.suffix or path.name!r}"
+    raise UnsupportedContent(reason, hint="the formats are listed by: kinepack formats")

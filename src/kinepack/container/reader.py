@@ -1,0 +1,158 @@
+"""Reads a `.kine` file piece by piece from anything with `read_at(offset, size)`."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kinepack.container.layout import (
+    CRC,
+    HEADER,
+    MAGIC,
+    MAX_VARINT_BYTES,
+    ByteReader,
+    ClipRecord,
+    SegmentEntry,
+    VERSION,
+    Tag,
+    unpack_clip,
+)
+from kinepack.container.source import ByteSource
+from kinepack.errors import Corrupt, Truncated, UnsupportedVersion
+from kinepack.limits import DEFAULT_LIMITS, Limits
+
+READ_AHEAD = 16 * 1024
+"""One request usually brings the header, the static chunk and the index."""
+SKIPPABLE = 0x80
+
+
+@dataclass(frozen=True)
+class ClipEntry:
+    """A clip in the file: its record, and where its segment bytes start."""
+
+    record: ClipRecord
+    data_at: int
+    chunk_bytes: int
+    """Bytes of the clip's chunk with framing."""
+
+
+@dataclass(frozen=True)
+class Static:
+    """A STATIC chunk's body and its size on disk."""
+
+    body: bytes
+    chunk_bytes: int
+
+
+class ContainerReader:
+    """Reads the chunks before the first clip at once; clips and segments are read and checked when asked for.
+
+    A file that holds only static chunks is a shared skeleton or mesh: it has no clips.
+    """
+
+    def __init__(self, source: ByteSource, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._source, self._limits = source, limits
+        self._ahead, self._ahead_at = b"", 0
+        self.size = limits.charge("bytes", source.size)
+        self.statics: list[Static] = []
+        self._places: list[int] = []
+        self._clips: dict[int, ClipEntry] = {}
+        self.names: list[str] = []
+        self._check_header()
+        self._walk_to_clips()
+
+    def clip(self, index: int) -> ClipEntry:
+        """The description and index of one clip."""
+        if index not in self._clips:
+            at = self._places[index]
+            tag, body, after = self._chunk(at)
+            if tag != Tag.CLIP:
+                raise Corrupt(f"there is no clip at byte {at}")
+            self._clips[index] = self._clip_entry(body, after, after - at)
+        return self._clips[index]
+
+    def segment(self, clip: ClipEntry, entry: SegmentEntry) -> bytes:
+        """The checked bytes of one segment; Corrupt or Truncated if it is damaged."""
+        data = self._source.read_at(clip.data_at + entry.offset, entry.size)
+        if zlib.crc32(data) != entry.crc:
+            last = entry.first + entry.frames - 1
+            raise Corrupt(f"the segment of frames {entry.first}..{last} of clip {clip.record.name!r} is damaged")
+        return data
+
+    def close(self) -> None:
+        self._source.close()
+
+    def _check_header(self) -> None:
+        head = self._read(0, min(len(HEADER), self.size))
+        if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
+            hint = "compress a motion file first: kinepack compress IN -o OUT.kine"
+            raise Corrupt("this is not a .kine file", hint=hint)
+        if len(head) < len(HEADER):
+            raise Truncated("the file ends inside its header")
+        if head != HEADER:
+            raise UnsupportedVersion(f"the file is of container version {head[-1]}, this reader knows {VERSION}")
+
+    def _walk_to_clips(self) -> None:
+        at = len(HEADER)
+        while at < self.size or not self.statics:
+            tag, body, after = self._chunk(at)
+            if tag == Tag.CLIP:
+                break
+            if tag == Tag.CONTENTS:
+                self._take_contents(body, after)
+            elif tag == Tag.STATIC:
+                self.statics.append(Static(body, after - at))
+            elif not tag & SKIPPABLE:
+                raise UnsupportedVersion(f"the file needs a feature this reader does not have (chunk type {tag})")
+            at = after
+        if not self._places and at < self.size:
+            self._places = [at]
+            self.names = [self.clip(0).record.name]
+
+    def _take_contents(self, body: bytes, after: int) -> None:
+        source = ByteReader(body)
+        for _ in range(self._limits.charge("clips", source.varint())):
+            self.names.append(source.text())
+            self._places.append(after + source.varint())
+
+    def _chunk(self, at: int) -> tuple[int, bytes, int]:
+        """Tag and checked body of the chunk at an offset, and where the next one starts."""
+        if at >= self.size:
+            raise Truncated("the file ends before its first clip")
+        head = ByteReader(self._read(at, min(1 + MAX_VARINT_BYTES, self.size - at)))
+        tag, length = head.u8(), head.varint()
+        end = at + head.at + length + CRC.size
+        if end > self.size:
+            raise Truncated(f"the chunk at byte {at} is longer than the file")
+        whole = self._read(at, end - at)
+        if zlib.crc32(whole[: -CRC.size]) != CRC.unpack(whole[-CRC.size :])[0]:
+            raise Corrupt(f"the chunk at byte {at} is damaged")
+        return tag, whole[head.at : -CRC.size], end
+
+    def _clip_entry(self, body: bytes, after: int, chunk_bytes: int) -> ClipEntry:
+        record = unpack_clip(body, self._limits)
+        if isinstance(record.static, int) and record.static >= len(self.statics):
+            raise Corrupt(f"clip {record.name!r} refers to a skeleton or mesh that is not in the file")
+        head = ByteReader(self._read(after, min(1 + MAX_VARINT_BYTES, self.size - after)))
+        if head.u8() != Tag.DATA or head.varint() != record.data_bytes:
+            raise Corrupt(f"the data of clip {record.name!r} does not follow its index")
+        return ClipEntry(record, after + head.at, chunk_bytes)
+
+    def _read(self, offset: int, size: int) -> bytes:
+        """Through a small read-ahead buffer, so that a remote file is opened in one or two requests."""
+        start = offset - self._ahead_at
+        if not 0 <= start <= start + size <= len(self._ahead):
+            self._ahead_at, start = offset, 0
+            self._ahead = self._source.read_at(offset, min(max(size, READ_AHEAD), self.size - offset))
+        if start + size > len(self._ahead):
+            raise Truncated("the file ends too early")
+        return self._ahead[start : start + size]
+
+
+def segments_in(record: ClipRecord, start: int, stop: int, layers: int | None = None) -> Iterator[SegmentEntry]:
+    """Index entries that overlap frames start..stop-1, of the lowest `layers` layers (all by default)."""
+    for entry in record.segments:
+        wanted = layers is None or entry.layer < layers
+        if wanted and entry.first < stop and entry.first + entry.frames > start:
+            yield entry

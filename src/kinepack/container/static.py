@@ -1,0 +1,91 @@
+"""STATIC chunk bodies: a skeleton, or a mesh's connectivity."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinepack.container.layout import DIGEST_BYTES, FLOAT64, ByteReader, ByteWriter, StaticKind
+from kinepack.errors import Corrupt, UnsupportedVersion, UsageError
+from kinepack.limits import DEFAULT_LIMITS, Limits
+from kinepack.model import Skeleton
+
+MeshStatic = tuple[NDArray[np.int32], int, float]
+"""Faces [triangles, 3], vertex count, centimetres per unit."""
+
+
+def pack_skeleton(skeleton: Skeleton) -> bytes:
+    return bytes([StaticKind.SKELETON]) + zlib.compress(skeleton.to_json().encode(), 9)
+
+
+def pack_mesh(faces: NDArray[np.int32], vertices: int, unit_cm: float) -> bytes:
+    """Faces as differences to the corner before, zigzag, in four byte planes, deflated."""
+    out = ByteWriter()
+    out.u8(StaticKind.MESH)
+    out.varint(vertices)
+    out.data += FLOAT64.pack(unit_cm)
+    out.varint(len(faces))
+    steps = np.diff(faces.ravel().astype(np.int64), prepend=0)
+    planes = ((steps << 1) ^ (steps >> 63)).astype("<u4").view(np.uint8).reshape(-1, 4).T
+    out.data += zlib.compress(planes.tobytes(), 9)
+    return bytes(out.data)
+
+
+def unpack_static(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Skeleton | MeshStatic:
+    """Whatever a STATIC body holds."""
+    kind = body[0] if body else -1
+    if kind == StaticKind.SKELETON:
+        return _unpack_skeleton(body[1:], limits)
+    if kind == StaticKind.MESH:
+        return _unpack_mesh(body[1:], limits)
+    raise UnsupportedVersion(f"the file's static data is of a kind this reader does not know ({kind})")
+
+
+def digest_of(static: Skeleton | MeshStatic) -> bytes:
+    """Identity of static data by content, so that it can be kept in another file."""
+    if isinstance(static, Skeleton):
+        return static.digest
+    faces, vertices, unit_cm = static
+    return hashlib.sha256(FLOAT64.pack(unit_cm) + b"%d;" % vertices + faces.astype("<i4").tobytes()).digest()[:DIGEST_BYTES]
+
+
+def _unpack_skeleton(packed: bytes, limits: Limits) -> Skeleton:
+    text = _inflate(packed, 1000 * (limits.joints + limits.channels))
+    try:
+        skeleton = Skeleton.from_json(text.decode())
+    except (UnicodeDecodeError, UsageError) as error:
+        raise Corrupt(f"the skeleton in the file cannot be read: {error}") from None
+    limits.charge("joints", len(skeleton.joints))
+    limits.charge("channels", len(skeleton.channels))
+    return skeleton
+
+
+def _unpack_mesh(packed: bytes, limits: Limits) -> MeshStatic:
+    source = ByteReader(packed)
+    vertices = limits.charge("vertices", source.varint())
+    unit_cm: Any = FLOAT64.unpack(source.take(8))[0]
+    count = limits.charge("faces", source.varint())
+    planes = _inflate(source.take(source.left), 12 * count)
+    if len(planes) != 12 * count:
+        raise Corrupt("the mesh's faces are cut short")
+    zigzag = np.ascontiguousarray(np.frombuffer(planes, np.uint8).reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
+    faces = np.cumsum((zigzag >> 1) ^ -(zigzag & 1)).reshape(-1, 3)
+    if vertices < 1 or not 0 < unit_cm < float("inf") or (count and not (faces.min() >= 0 and faces.max() < vertices)):
+        raise Corrupt("the mesh in the file names a vertex that does not exist")
+    return faces.astype(np.int32), vertices, unit_cm
+
+
+def _inflate(packed: bytes, limit: int) -> bytes:
+    """zlib with an upper bound on what comes out."""
+    try:
+        engine = zlib.decompressobj()
+        data = engine.decompress(packed, limit + 1)
+    except zlib.error:
+        raise Corrupt("the file's static data cannot be decompressed") from None
+    if len(data) > limit or not engine.eof or engine.unused_data:
+        raise Corrupt("the file's static data is not of its declared size")
+    return data

@@ -1,0 +1,119 @@
+"""Bytes of a `.kine` file from clips that are already coded."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kinepack.container.layout import (
+    HEADER,
+    ByteWriter,
+    ClipRecord,
+    SegmentEntry,
+    Tag,
+    chunk,
+    data_head,
+    pack_clip,
+)
+from kinepack.errors import IOFailure
+
+
+@dataclass(frozen=True)
+class CodedSegment:
+    """A segment's place and bytes."""
+
+    first: int
+    frames: int
+    layer: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class CodedClip:
+    """All that the container stores of one clip."""
+
+    name: str
+    codec: str
+    codec_version: int
+    settings: str
+    frames: int
+    frame_time: float
+    static: bytes
+    """Body of the STATIC chunk, or the digest of one kept elsewhere if `static_is_digest`."""
+    setup: bytes
+    segments: Sequence[CodedSegment]
+    static_is_digest: bool = False
+
+
+def write_container(clips: Sequence[CodedClip]) -> bytes:
+    """The whole file: contents (several clips only), static chunks once each, then every clip with its data."""
+    statics = list(dict.fromkeys(c.static for c in clips if not c.static_is_digest))
+    head = b"".join(chunk(Tag.STATIC, body) for body in statics)
+    bodies = [_clip_bytes(c, statics) for c in clips]
+    contents = _contents(clips, bodies, len(head)) if len(clips) > 1 else b""
+    return HEADER + contents + head + b"".join(bodies)
+
+
+def write_static(body: bytes) -> bytes:
+    """A file that holds one skeleton or mesh for other files to refer to, and no clip."""
+    return HEADER + chunk(Tag.STATIC, body)
+
+
+def _clip_bytes(clip: CodedClip, statics: list[bytes]) -> bytes:
+    static = clip.static if clip.static_is_digest else statics.index(clip.static)
+    entries, offset = [], 0
+    for s in clip.segments:
+        entries.append(SegmentEntry(s.first, s.frames, s.layer, len(s.data), zlib.crc32(s.data), offset))
+        offset += len(s.data)
+    record = ClipRecord(
+        clip.name,
+        clip.codec,
+        clip.codec_version,
+        clip.settings,
+        clip.frames,
+        clip.frame_time,
+        static,
+        clip.setup,
+        tuple(entries),
+    )
+    body = chunk(Tag.CLIP, pack_clip(record))
+    return body + data_head(Tag.DATA, offset) + b"".join(s.data for s in clip.segments)
+
+
+def _contents(clips: Sequence[CodedClip], bodies: list[bytes], after: int) -> bytes:
+    """CONTENTS chunk: for each clip its name and how far its chunk starts after the end of this one."""
+    out = ByteWriter()
+    out.varint(len(clips))
+    for clip, body in zip(clips, bodies, strict=True):
+        out.text(clip.name)
+        out.varint(after)
+        after += len(body)
+    return chunk(Tag.CONTENTS, bytes(out.data))
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The file appears whole or not at all: a neighbour is written, synced and moved over the name."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).chmod(0o666 & ~_umask())
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise IOFailure(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

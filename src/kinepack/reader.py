@@ -1,0 +1,231 @@
+"""An open `.kine` file: clips by name or number, frames by number or time, nothing read before it is needed."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from kinepack.codecs.base import (
+    CODECS,
+    Codec,
+    Layout,
+    Segment,
+    Stream,
+    Topology,
+    Window,
+    matrix_of,
+    model_from,
+    width_of,
+)
+from kinepack.container.layout import ClipRecord, SegmentEntry
+from kinepack.container.reader import ClipEntry, ContainerReader, segments_in
+from kinepack.container.source import open_source
+from kinepack.container.static import digest_of, unpack_static
+from kinepack.errors import BitstreamError, Corrupt, UnsupportedVersion, UsageError
+from kinepack.limits import DEFAULT_LIMITS, Limits
+from kinepack.model import Model, Skeleton
+
+RAW_IS = "frames x numbers x float32"
+
+
+class ClipReader:
+    """One clip of an open file."""
+
+    def __init__(self, file: Reader, entry: ClipEntry) -> None:
+        self._file, self._entry = file, entry
+        self.record: ClipRecord = entry.record
+
+    name = property(lambda self: self.record.name)
+    frames = property(lambda self: self.record.frames)
+    frame_time = property(lambda self: self.record.frame_time)
+
+    @property
+    def codec(self) -> type[Codec]:
+        if self.record.codec not in CODECS:
+            raise UnsupportedVersion(f"the clip needs the codec {self.record.codec!r}, which this Kinepack does not have")
+        codec = CODECS[self.record.codec]
+        if self.record.codec_version > codec.version:
+            raise UnsupportedVersion(f"the clip needs version {self.record.codec_version} of {codec.id}")
+        return codec
+
+    @property
+    def layout(self) -> Layout:
+        return self._file.layout(self.record.static)
+
+    def decode(self, start: int = 0, stop: int | None = None, *, layers: int | None = None) -> Model:
+        """Frames start..stop-1, from the lowest `layers` layers; only their segments are read."""
+        window = self._window(start, stop)
+        return self._decode(window, list(segments_in(self.record, *window, layers)))
+
+    def decode_time(self, begin_s: float, end_s: float) -> Model:
+        """The frames from `begin_s` up to `end_s` seconds."""
+        start = max(0, int(np.floor(begin_s / self.frame_time + 1e-9)))
+        return self.decode(start, min(self.frames, max(start + 1, int(np.ceil(end_s / self.frame_time - 1e-9)))))
+
+    def damage(self) -> list[tuple[SegmentEntry, str]]:
+        """The segments that fail their checksum or do not decode, each with the reason."""
+        found = []
+        for entry in self.record.segments:
+            try:
+                self._file.container.segment(self._entry, entry)
+            except BitstreamError as error:
+                found.append((entry, error.message))
+        return found
+
+    def salvage(self) -> Model:
+        """The whole clip with each damaged run of frames held at the nearest good frame."""
+        broken = {entry.first for entry, _ in self.damage() if entry.layer == 0}
+        good = [s for s in self.record.segments if s.layer == 0 and s.first not in broken]
+        if not good:
+            raise Corrupt(f"no segment of clip {self.name!r} is whole")
+        stream = self._stream([])
+        parts = {s.first: matrix_of(self._intact(s)) for s in good}
+        rows: list[Any] = []
+        for entry in (s for s in self.record.segments if s.layer == 0):
+            if entry.first in parts:
+                rows.append(parts[entry.first])
+            else:
+                held = rows[-1][-1:] if rows else parts[good[0].first][:1]
+                rows.append(np.repeat(held, entry.frames, axis=0))
+        return model_from(stream, np.concatenate(rows))
+
+    def info(self) -> dict[str, Any]:
+        """What the index alone tells."""
+        record = self.record
+        return {
+            "name": record.name,
+            "codec": record.codec,
+            "codec_version": record.codec_version,
+            "settings": record.settings,
+            "frames": record.frames,
+            "fps": 1 / record.frame_time,
+            "duration_s": record.frames * record.frame_time,
+            "kind": "clip" if isinstance(self.layout, Skeleton) else "mesh",
+            "numbers_per_frame": width_of(self.layout),
+            "segments": sum(s.layer == 0 for s in record.segments),
+            "layers": 1 + max(s.layer for s in record.segments),
+            "payload_bytes": len(record.setup) + record.data_bytes,
+            "raw_bytes": record.frames * width_of(self.layout) * 4,
+        }
+
+    def _intact(self, entry: SegmentEntry) -> Model:
+        """One run of frames from as many layers as are whole."""
+        window = (entry.first, entry.first + entry.frames)
+        layers = 1
+        for upper in self.record.segments:
+            if upper.first == entry.first and upper.layer == layers and self._whole(upper):
+                layers += 1
+        return self._decode(window, list(segments_in(self.record, *window, layers)))
+
+    def _whole(self, entry: SegmentEntry) -> bool:
+        try:
+            self._file.container.segment(self._entry, entry)
+        except BitstreamError:
+            return False
+        return True
+
+    def _window(self, start: int, stop: int | None) -> Window:
+        stop = self.frames if stop is None else stop
+        if not 0 <= start < stop <= self.frames:
+            raise UsageError(f"frames {start}..{stop} are not inside the clip's {self.frames}")
+        return start, stop
+
+    def _decode(self, window: Window, entries: list[SegmentEntry]) -> Model:
+        segments = [
+            Segment(e.first, e.frames, self._file.container.segment(self._entry, e), e.layer) for e in entries
+        ]
+        return self.codec.decode(self._stream(segments), window, self._file.limits)
+
+    def _stream(self, segments: list[Segment]) -> Stream:
+        r = self.record
+        return Stream(self.layout, r.frames, r.frame_time, r.setup, segments, r.name)
+
+
+class Reader(Mapping[str, ClipReader]):
+    """An open file; also a context manager. `reader[0]` and `reader["09_01"]` give clips."""
+
+    def __init__(
+        self, place: str | Path | bytes, *, skeleton: str | Path | bytes | None = None, limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        self.limits = limits
+        self.container = ContainerReader(open_source(place), limits)
+        self._external = read_statics(skeleton, limits) if skeleton is not None else {}
+        self._layouts: dict[int | bytes, Layout] = {}
+
+    def layout(self, static: int | bytes) -> Layout:
+        """The skeleton or mesh a clip refers to, in the file or in the one given beside it."""
+        if static not in self._layouts:
+            if isinstance(static, int):
+                self._layouts[static] = _layout(self.container.statics[static].body, self.limits)
+            elif static in self._external:
+                self._layouts[static] = self._external[static]
+            else:
+                raise UsageError(
+                    f"the file's skeleton ({static.hex()[:8]}…) is kept in another file",
+                    hint="name that file with --skeleton-ref FILE (skeleton=FILE in Python)",
+                )
+        return self._layouts[static]
+
+    def __getitem__(self, key: str | int) -> ClipReader:  # type: ignore[override]
+        if isinstance(key, str):
+            if key not in self.container.names:
+                raise UsageError(f"the file has no clip {key!r}", hint="clips: " + ", ".join(self.container.names[:20]))
+            key = self.container.names.index(key)
+        if not 0 <= key < len(self):
+            raise UsageError(f"the file has {len(self)} clips, no number {key}")
+        return ClipReader(self, self.container.clip(key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.container.names)
+
+    def __len__(self) -> int:
+        return len(self.container.names)
+
+    def clips(self) -> list[ClipReader]:
+        """All of them, in file order."""
+        return [self[number] for number in builtins.range(len(self))]
+
+    def info(self) -> dict[str, Any]:
+        """Sizes of the whole file and what its index says of each clip."""
+        clips = [clip.info() for clip in self.clips()]
+        static_bytes = sum(s.chunk_bytes for s in self.container.statics)
+        raw = sum(c["raw_bytes"] for c in clips)
+        motion = self.container.size - static_bytes
+        return {
+            "file_bytes": self.container.size,
+            "skeleton_bytes": static_bytes,
+            "motion_bytes": motion,
+            "raw_bytes": raw,
+            "raw_is": RAW_IS,
+            "ratio": raw / motion,
+            "clips": clips,
+        }
+
+    def close(self) -> None:
+        self.container.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def read_statics(place: str | Path | bytes, limits: Limits = DEFAULT_LIMITS) -> dict[bytes, Layout]:
+    """The skeletons and meshes in a `.kine` file, by digest."""
+    file = ContainerReader(open_source(place), limits)
+    try:
+        contents = [unpack_static(s.body, limits) for s in file.statics]
+    finally:
+        file.close()
+    return {digest_of(c): c if isinstance(c, Skeleton) else Topology(*c) for c in contents}
+
+
+def _layout(body: bytes, limits: Limits) -> Layout:
+    static = unpack_static(body, limits)
+    return static if isinstance(static, Skeleton) else Topology(*static)
