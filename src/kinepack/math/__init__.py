@@ -1,0 +1,1 @@
+"""Pure array functions: rotations, kinematics, and rewriting a rig without moving it."""

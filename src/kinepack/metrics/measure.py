@@ -1,0 +1,33 @@
+"""All metrics of two models at once, sharing what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kinepack.errors import UsageError
+from kinepack.metrics.base import METRICS
+from kinepack.model import Model
+
+
+def measure_all(original: Model, copy: Model, ids: Iterable[str] | None = None) -> dict[str, float]:
+    """id -> value of the metrics named (by default all that fit), with one forward kinematics per clip."""
+    chosen = metrics_for(type(original)) if ids is None else list(ids)
+    pairs: dict[Any, Any] = {}
+    values = {}
+    for id in chosen:
+        metric = METRICS[id]
+        if not (isinstance(original, metric.source) and isinstance(copy, metric.source)):
+            raise UsageError(
+                f"metric {id!r} measures {metric.source.__name__}, "
+                f"not {type(original).__name__} and {type(copy).__name__}"
+            )
+        if metric.pair not in pairs:
+            pairs[metric.pair] = metric.pair(original, copy)
+        values[id] = float(metric.of_pair(pairs[metric.pair]))
+    return values
+
+
+def metrics_for(source: type) -> list[str]:
+    """Ids of the metrics that measure models of this type, sorted."""
+    return [id for id in METRICS if issubclass(source, METRICS[id].source)]
