@@ -1,8 +1,8 @@
 """ASF/AMC: a skeleton of bones in one file, the degrees of freedom of every frame by bone name in the other.
 
 The AMC's order of bones in its first frame is the clip's channel order. An AMC says no frame rate: 120 a
-second unless the caller knows better. Its structure is learnt from the first frame; if all frames follow it, numbers
-are converted in bulk, else line by line, so that an error names its line.
+second unless the caller knows better. Its structure is learnt from the first frame; if all frames follow it,
+numbers are converted in bulk, else line by line, so that an error names its line.
 """
 
 from __future__ import annotations

@@ -252,6 +252,8 @@ def write(models: Sequence[Model], stem: str, options: WriteOptions) -> Written:
     text += [numbers_text(row) for row in clip.values[:, columns].tolist()]
     if any(channel.kind[0] == "s" for channel in clip.skeleton.channels):
         lost.append("scales are written as Xscale, Yscale and Zscale channels, which few readers know")
+    if clip.unit_cm != 1:
+        lost.append(f"the unit of length, {clip.unit_cm:.6g} cm: BVH has none, give it when reading")
     return Written({f"{stem}.bvh": ("\n".join(text) + "\n").encode()}, tuple(lost + renamed))
 
 
