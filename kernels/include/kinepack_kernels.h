@@ -1,0 +1,109 @@
+/*
+ * Kinepack kernels: the one declaration of every compiled function.
+ *
+ * The Python binding takes its declarations from the part between the two markers below, the wasm build exports the
+ * same names. Rules: freestanding C11, no allocation, all buffers belong to the caller, every function returns a
+ * kp_status. On any status but KP_OK the contents of output buffers are unspecified. Matrices are row-major 3x3 and
+ * act on column vectors. Pointers marked "or NULL" may be null; all others must not, unless their length is zero.
+ */
+#ifndef KINEPACK_KERNELS_H
+#define KINEPACK_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* binding: begin */
+
+enum kp_status {
+    KP_OK = 0,
+    KP_TRUNCATED = -1, /* the input ends before its content does */
+    KP_CORRUPT = -2,   /* the input cannot have come from the encoder */
+    KP_CAPACITY = -3,  /* the output buffer is too small */
+    KP_ARGUMENT = -4   /* the caller broke a precondition */
+};
+
+enum kp_wavelet { KP_CUBIC = 0, KP_CDF53 = 1, KP_CDF97 = 2 };
+
+/* ---- adaptive binary range coder (docs/kernels.md, "Binary range coder") -------------------------------------- */
+
+/* Bits with `inputs` contexts each: contexts[count * inputs], or NULL for context 0 everywhere (one input only).
+ * states[state_count] and, for two or three inputs, weights[state_count * inputs] are read and updated. */
+int32_t kp_encode_bits(const uint8_t *bits, size_t count, const int32_t *contexts, uint32_t inputs, uint32_t *states,
+                       size_t state_count, int32_t *weights, uint32_t rate, uint32_t mix_rate, uint8_t *out,
+                       size_t capacity, size_t *size);
+int32_t kp_decode_bits(const uint8_t *data, size_t size, uint8_t *bits, size_t count, const int32_t *contexts,
+                       uint32_t inputs, uint32_t *states, size_t state_count, int32_t *weights, uint32_t rate,
+                       uint32_t mix_rate);
+
+/* Number of adaptive bins one context of the integer coder owns. */
+uint32_t kp_integer_bins(uint32_t escape);
+
+/* Integers with `inputs` contexts each. states[context_count * bins], weights[bins * inputs] (NULL for one input). */
+int32_t kp_encode_integers(const int32_t *values, size_t count, const int32_t *contexts, uint32_t inputs,
+                           uint32_t *states, size_t context_count, int32_t *weights, uint32_t escape, uint32_t rate,
+                           uint32_t mix_rate, uint8_t *out, size_t capacity, size_t *size);
+int32_t kp_decode_integers(const uint8_t *data, size_t size, int32_t *values, size_t count, const int32_t *contexts,
+                           uint32_t inputs, uint32_t *states, size_t context_count, int32_t *weights,
+                           uint32_t escape, uint32_t rate, uint32_t mix_rate);
+
+/* ---- adaptive multi-symbol coder ------------------------------------------------------------------------------ */
+
+/* Symbols below `alphabet`, one order-0 model per context. tables[context_count * (alphabet + 1)] is scratch. */
+int32_t kp_encode_symbols(const uint16_t *symbols, size_t count, const int32_t *contexts, size_t context_count,
+                          uint32_t alphabet, uint32_t increment, uint32_t limit, uint32_t *tables, uint8_t *out,
+                          size_t capacity, size_t *size);
+int32_t kp_decode_symbols(const uint8_t *data, size_t size, uint16_t *symbols, size_t count, const int32_t *contexts,
+                          size_t context_count, uint32_t alphabet, uint32_t increment, uint32_t limit,
+                          uint32_t *tables);
+
+/* ---- bit and byte packing ------------------------------------------------------------------------------------- */
+
+/* Most significant bit first, widths[count] of 0..32 bits, or NULL for the constant `width`. */
+int32_t kp_pack_bits(const uint32_t *values, size_t count, const uint8_t *widths, uint32_t width, uint8_t *out,
+                     size_t capacity, size_t *size);
+int32_t kp_unpack_bits(const uint8_t *data, size_t size, uint32_t *values, size_t count, const uint8_t *widths,
+                       uint32_t width);
+
+/* Little-endian base 128, shortest form only. */
+int32_t kp_encode_varints(const uint64_t *values, size_t count, uint8_t *out, size_t capacity, size_t *size);
+int32_t kp_decode_varints(const uint8_t *data, size_t size, uint64_t *values, size_t count, size_t *consumed);
+
+/* ---- kinematics ----------------------------------------------------------------------------------------------- */
+
+/* Sine and cosine of count angles in radians; NaN when |angle| >= 1e6 or not finite. */
+int32_t kp_sincos(const double *angles, size_t count, double *sines, double *cosines);
+
+/* Local rotations of Euler joints: out = C R(axis 0) R(axis 1) R(axis 2) C^T, or rest where a joint has no channel.
+ * values[frames * channels] times angle_scale are radians. axis_channel[joints * 3] is a channel or -1,
+ * axis_id[joints * 3] is 0, 1 or 2, frame and rest are [joints * 9] or NULL for identity, out[frames * joints * 9]. */
+int32_t kp_local_rotations(size_t frames, size_t joints, size_t channels, const double *values, double angle_scale,
+                           const int32_t *axis_channel, const int32_t *axis_id, const double *frame,
+                           const double *rest, double *out);
+
+/* Global matrices, joint origins and measured points: local = T R S, parents[j] < j or -1. local_scale and tips may
+ * be NULL (one, zero). Per frame and joint: 9 for rotations, 3 for translation, scale, origin and point. */
+int32_t kp_forward_kinematics(size_t frames, size_t joints, const int32_t *parents, const double *local_rot,
+                              const double *local_trans, const double *local_scale, const double *tips,
+                              double *out_rot, double *out_origin, double *out_point);
+
+/* Derivatives of points by channels, out[frames * joints * 3 * columns]: radians for rotation channels, units for
+ * translation channels (trans_channel[joints * 3], channel or -1). column_of[channels] picks the output column of a
+ * channel, or -1. Globals come from kp_forward_kinematics without scale. scratch[joints * 9]. */
+int32_t kp_jacobian(size_t frames, size_t joints, size_t channels, const int32_t *parents, const double *values,
+                    double angle_scale, const int32_t *axis_channel, const int32_t *axis_id, const double *frame,
+                    const int32_t *trans_channel, const double *global_rot, const double *origin,
+                    const double *point, const int32_t *column_of, size_t columns, double *scratch, double *out);
+
+/* ---- lifting wavelets along the first axis -------------------------------------------------------------------- */
+
+/* In place on data[rows * channels]; coefficients come coarse first. scratch[rows * channels]. */
+int32_t kp_lifting_forward(double *data, size_t rows, size_t channels, uint32_t levels, int32_t wavelet,
+                           double *scratch);
+int32_t kp_lifting_inverse(double *data, size_t rows, size_t channels, uint32_t levels, int32_t wavelet,
+                           double *scratch);
+int32_t kp_lifting_forward_int(int32_t *data, size_t rows, size_t channels, uint32_t levels, int32_t *scratch);
+int32_t kp_lifting_inverse_int(int32_t *data, size_t rows, size_t channels, uint32_t levels, int32_t *scratch);
+
+/* binding: end */
+
+#endif

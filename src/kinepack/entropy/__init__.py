@@ -1,0 +1,1 @@
+"""Lossless coding of integers: encode and decode pairs."""

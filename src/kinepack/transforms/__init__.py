@@ -1,0 +1,1 @@
+"""Forward and inverse pairs that make motion easier to code."""
