@@ -1,0 +1,39 @@
+"""Writes the golden stream of one codec: `python tests/golden/make.py ID`. Never run by a test.
+
+A golden is written once and decodes forever; a codec whose bitstream changes gets a new version and a new golden
+beside the old one.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import kinepack
+from kinepack.codecs.base import CODECS, matrix_of
+from kinepack.model import Model
+from kinepack.testing import awkward_clips, awkward_meshes
+
+STREAMS = Path(__file__).parent / "streams"
+
+
+def golden_sources() -> dict[str, Model]:
+    """Tiny, so that every bit can be flipped."""
+    return {"clip": awkward_clips()["prime-length"].slice(0, 24), "mesh": awkward_meshes()["wave"].slice(0, 5)}
+
+
+def write_golden(codec: str) -> None:
+    for kind, source in golden_sources().items():
+        if isinstance(source, CODECS[codec].sources):
+            stem = STREAMS / codec / f"v{CODECS[codec].version}-{kind}"
+            stem.parent.mkdir(parents=True, exist_ok=True)
+            data = kinepack.compress(source, codec)
+            stem.with_suffix(".kine").write_bytes(data)
+            np.save(stem.with_suffix(".npy"), matrix_of(kinepack.decompress(data)))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        write_golden(name)
