@@ -1,4 +1,4 @@
-"""Writes each codec's settings table into docs/codecs/<id>.md, between the `settings` markers, from its declarations."""
+"""Writes each codec's settings table, from its declarations, into docs/codecs/<id>.md between the markers."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kinepack.codecs.base import Codec, Layout, Progress, Stream, Topology, codec_from_spec
+from kinepack.codecs.base import Codec, Layout, Progress, Stream, codec_from_spec
 from kinepack.container.static import digest_of, pack_mesh, pack_skeleton
 from kinepack.container.writer import CodedClip, CodedSegment, write_atomically, write_container, write_static
 from kinepack.errors import ConfigError, FormatError, UnsupportedContent, UsageError
@@ -21,6 +21,7 @@ from kinepack.reader import Reader, read_statics
 
 DEFAULT_CODECS: dict[type, str] = {Clip: "delta-lzma", MeshSequence: "delta-lzma"}
 KINE = ".kine"
+DEFAULT_OPTIONS = WriteOptions()
 Place = str | Path
 
 
@@ -74,7 +75,7 @@ def read_all(
         raise FormatError(error.message, file=source.name, hint=error.hint) from None
 
 
-def write(models: Model | Sequence[Model], path: Place, options: WriteOptions = WriteOptions()) -> list[str]:
+def write(models: Model | Sequence[Model], path: Place, options: WriteOptions = DEFAULT_OPTIONS) -> list[str]:
     """Writes a file in the format of its extension; returns what that format could not hold, a line each."""
     path = Path(path)
     several = [models] if isinstance(models, (Clip, MeshSequence)) else list(models)
@@ -86,7 +87,7 @@ def write(models: Model | Sequence[Model], path: Place, options: WriteOptions = 
     return list(written.lost)
 
 
-def convert(source: Place, target: Place, *, options: WriteOptions = WriteOptions(), **how: Any) -> list[str]:
+def convert(source: Place, target: Place, *, options: WriteOptions = DEFAULT_OPTIONS, **how: Any) -> list[str]:
     """From one format to another; returns what was lost."""
     if str(target).lower().endswith(KINE):
         raise UsageError("a .kine file is made by compress", hint="kinepack compress IN -o OUT.kine")
@@ -125,9 +126,7 @@ def compress(
     return write_container(coded)
 
 
-def open(
-    place: Place | bytes, *, skeleton: Place | bytes | None = None, limits: Limits = DEFAULT_LIMITS
-) -> Reader:
+def open(place: Place | bytes, *, skeleton: Place | bytes | None = None, limits: Limits = DEFAULT_LIMITS) -> Reader:
     """A `.kine` file by path, bytes, http(s) URL (by ranges) or any fsspec URL."""
     return Reader(place, skeleton=skeleton, limits=limits)
 

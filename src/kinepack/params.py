@@ -97,7 +97,7 @@ def _check(name: str, value: Any, declared: Param) -> None:
     if declared.choices and value not in declared.choices:
         listing = ", ".join(map(str, declared.choices))
         raise ConfigError(f"{name}={value} is not one of: {listing}")
-    if isinstance(value, str) or isinstance(value, bool):
+    if isinstance(value, (str, bool)):
         return
     too_low = declared.low is not None and not value >= declared.low  # "not >=" also catches NaN
     too_high = declared.high is not None and not value <= declared.high

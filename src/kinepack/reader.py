@@ -47,7 +47,9 @@ class ClipReader:
     @property
     def codec(self) -> type[Codec]:
         if self.record.codec not in CODECS:
-            raise UnsupportedVersion(f"the clip needs the codec {self.record.codec!r}, which this Kinepack does not have")
+            raise UnsupportedVersion(
+                f"the clip needs the codec {self.record.codec!r}, which this Kinepack does not have"
+            )
         codec = CODECS[self.record.codec]
         if self.record.codec_version > codec.version:
             raise UnsupportedVersion(f"the clip needs version {self.record.codec_version} of {codec.id}")
@@ -136,9 +138,7 @@ class ClipReader:
         return start, stop
 
     def _decode(self, window: Window, entries: list[SegmentEntry]) -> Model:
-        segments = [
-            Segment(e.first, e.frames, self._file.container.segment(self._entry, e), e.layer) for e in entries
-        ]
+        segments = [Segment(e.first, e.frames, self._file.container.segment(self._entry, e), e.layer) for e in entries]
         return self.codec.decode(self._stream(segments), window, self._file.limits)
 
     def _stream(self, segments: list[Segment]) -> Stream:
@@ -171,7 +171,7 @@ class Reader(Mapping[str, ClipReader]):
                 )
         return self._layouts[static]
 
-    def __getitem__(self, key: str | int) -> ClipReader:  # type: ignore[override]
+    def __getitem__(self, key: str | int) -> ClipReader:
         if isinstance(key, str):
             if key not in self.container.names:
                 raise UsageError(f"the file has no clip {key!r}", hint="clips: " + ", ".join(self.container.names[:20]))
@@ -212,7 +212,9 @@ class Reader(Mapping[str, ClipReader]):
     def __enter__(self) -> Reader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 

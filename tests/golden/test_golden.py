@@ -26,4 +26,6 @@ def test_golden_decodes_to_its_numbers(path: Path) -> None:
     expected = np.load(path.with_suffix(".npy"))
     scale = max(1.0, float(np.abs(expected).max()))
     # Integers are exact everywhere; the last float operations may differ by a rounding between machines.
-    np.testing.assert_allclose(decoded, expected, rtol=0, atol=1e-6 * scale if expected.dtype == np.float32 else 1e-10 * scale)
+    np.testing.assert_allclose(
+        decoded, expected, rtol=0, atol=1e-6 * scale if expected.dtype == np.float32 else 1e-10 * scale
+    )

@@ -153,7 +153,7 @@ def _frame_time_fields(value: float) -> tuple[FrameTime, tuple[int, int]]:
         return FrameTime.RATE, (rate, 0)
     digits = Fraction(repr(value))
     exponent = next((e for e in range(18) if (digits * 10**e).denominator == 1), -1)
-    if 0 <= exponent and digits * 10**exponent < 1 << 42:
+    if exponent >= 0 and digits * 10**exponent < 1 << 42:
         return FrameTime.DECIMAL, (int(digits * 10**exponent), exponent)
     return FrameTime.FLOAT64, (0, 0)
 

@@ -11,10 +11,10 @@ from kinepack.container.layout import (
     HEADER,
     MAGIC,
     MAX_VARINT_BYTES,
+    VERSION,
     ByteReader,
     ClipRecord,
     SegmentEntry,
-    VERSION,
     Tag,
     unpack_clip,
 )

@@ -29,7 +29,8 @@ def pack_mesh(faces: NDArray[np.int32], vertices: int, unit_cm: float) -> bytes:
     out.varint(vertices)
     out.data += FLOAT64.pack(unit_cm)
     out.varint(len(faces))
-    steps = np.diff(faces.ravel().astype(np.int64), prepend=0)
+    corners = faces.ravel().astype(np.int64)
+    steps = corners - np.concatenate([[0], corners[:-1]])[: len(corners)]
     planes = ((steps << 1) ^ (steps >> 63)).astype("<u4").view(np.uint8).reshape(-1, 4).T
     out.data += zlib.compress(planes.tobytes(), 9)
     return bytes(out.data)
@@ -50,7 +51,9 @@ def digest_of(static: Skeleton | MeshStatic) -> bytes:
     if isinstance(static, Skeleton):
         return static.digest
     faces, vertices, unit_cm = static
-    return hashlib.sha256(FLOAT64.pack(unit_cm) + b"%d;" % vertices + faces.astype("<i4").tobytes()).digest()[:DIGEST_BYTES]
+    return hashlib.sha256(FLOAT64.pack(unit_cm) + b"%d;" % vertices + faces.astype("<i4").tobytes()).digest()[
+        :DIGEST_BYTES
+    ]
 
 
 def _unpack_skeleton(packed: bytes, limits: Limits) -> Skeleton:

@@ -103,7 +103,9 @@ class Skeleton:
     def bone_lengths(self) -> NDArray[np.float64]:
         """[joints] length of the bone that ends at each joint's measured point, in units."""
         measured_at_tip = bool(np.any(self.tips))
-        return _frozen(np.linalg.norm(self.tips if measured_at_tip else self.offsets * (self.parents >= 0)[:, None], axis=1))
+        return _frozen(
+            np.linalg.norm(self.tips if measured_at_tip else self.offsets * (self.parents >= 0)[:, None], axis=1)
+        )
 
     @cached_property
     def channel_joints(self) -> NDArray[np.int32]:
@@ -131,7 +133,9 @@ class Skeleton:
         for index, joint in enumerate(self.joints):
             if joint.name == name:
                 return index
-        raise UsageError(f"the skeleton has no joint {name!r}", hint="joints: " + ", ".join(j.name for j in self.joints))
+        raise UsageError(
+            f"the skeleton has no joint {name!r}", hint="joints: " + ", ".join(j.name for j in self.joints)
+        )
 
     @property
     def radians_per_angle(self) -> float:
@@ -190,8 +194,8 @@ def _check(skeleton: Skeleton) -> None:
             raise UsageError(f"joint {joint.name!r} comes before its parent")
         if sorted(joint.order) != ["x", "y", "z"]:
             raise UsageError(f"joint {joint.name!r} has rotation order {joint.order!r}")
-        numbers = (*joint.offset, *joint.axis_deg, *joint.rest, *joint.rest_scale, *joint.direction, joint.length)
-        numbers += tuple(v for site in joint.end_sites for v in site)
+        numbers = [*joint.offset, *joint.axis_deg, *joint.rest, *joint.rest_scale, *joint.direction, joint.length]
+        numbers += [v for site in joint.end_sites for v in site]
         if len(numbers) != 17 + 3 * len(joint.end_sites) or not np.all(np.isfinite(numbers)):
             raise UsageError(f"joint {joint.name!r} has a number that is missing or not finite")
     if len(set(names)) != len(names):
@@ -238,7 +242,9 @@ def _from_plain(plain: dict[str, Any]) -> Skeleton:
 
     joints = []
     for entry in plain.pop("joints"):
-        vectors = {k: floats(entry.pop(k)) for k in ("offset", "axis_deg", "rest", "rest_scale", "direction") if k in entry}
+        vectors = {
+            k: floats(entry.pop(k)) for k in ("offset", "axis_deg", "rest", "rest_scale", "direction") if k in entry
+        }
         sites = tuple(floats(site) for site in entry.pop("end_sites", ()))
         joints.append(Joint(**vectors, **entry, end_sites=sites))  # type: ignore[arg-type]
     channels = []

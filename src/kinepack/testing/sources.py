@@ -64,13 +64,13 @@ def _motion(frames: int, channels: int) -> NDArray[np.float64]:
     """Smooth curves with a little noise, deterministic."""
     noise = np.random.default_rng(7).normal(0, 0.01, (frames, channels))
     time, channel = np.arange(frames)[:, None], np.arange(channels)[None]
-    return 30 * np.sin(time / (9 + channel) + channel) + 0.1 * time + noise
+    return np.asarray(30 * np.sin(time / (9 + channel) + channel) + 0.1 * time + noise, np.float64)
 
 
 def _wrapping(frames: int, channels: int) -> NDArray[np.float64]:
     """Angles that jump from 180 to -180 degrees."""
     turning = np.arange(frames)[:, None] * 11.0 + np.arange(channels)[None] * 40
-    return (turning + 180) % 360 - 180
+    return np.asarray((turning + 180) % 360 - 180, np.float64)
 
 
 def _quaternion_rig() -> Skeleton:
