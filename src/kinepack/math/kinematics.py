@@ -145,9 +145,7 @@ def _translations(clip: Clip, tables: RigTables) -> Array:
     result = np.broadcast_to(offsets, (clip.frames, *offsets.shape)).copy()
     joints, axes = np.nonzero(channel >= 0)
     moves = clip.values[:, channel[joints, axes]]
-    result[:, joints, axes] = (
-        moves if clip.skeleton.translation == "replace" else offsets[joints, axes] + moves
-    )
+    result[:, joints, axes] = moves if clip.skeleton.translation == "replace" else offsets[joints, axes] + moves
     return result
 
 

@@ -246,15 +246,9 @@ def _scaled_joint(joint: Joint, factor: float) -> Joint:
         return (vector[0] * factor, vector[1] * factor, vector[2] * factor)
 
     sites = tuple(times(site) for site in joint.end_sites)
-    return dataclasses.replace(
-        joint, offset=times(joint.offset), length=joint.length * factor, end_sites=sites
-    )
+    return dataclasses.replace(joint, offset=times(joint.offset), length=joint.length * factor, end_sites=sites)
 
 
 def _scaled_limit(channel: Channel, factor: float) -> Channel:
     limit = channel.limit
-    return (
-        channel
-        if limit is None
-        else dataclasses.replace(channel, limit=(limit[0] * factor, limit[1] * factor))
-    )
+    return channel if limit is None else dataclasses.replace(channel, limit=(limit[0] * factor, limit[1] * factor))

@@ -28,9 +28,7 @@ def axes_of(order: str) -> tuple[int, ...]:
     """Axis numbers of an order of one to three different letters; raises UsageError on anything else."""
     axes = tuple(_AXES.get(letter, -1) for letter in order.lower())
     if not 1 <= len(axes) <= 3 or -1 in axes or len(set(axes)) != len(axes):
-        raise UsageError(
-            f"{order!r} is not a rotation order", hint='use one to three of x, y and z, such as "zyx"'
-        )
+        raise UsageError(f"{order!r} is not a rotation order", hint='use one to three of x, y and z, such as "zyx"')
     return axes
 
 

@@ -48,9 +48,7 @@ class RigTables:
 @lru_cache(maxsize=64)
 def tables_of(skeleton: Skeleton) -> RigTables:
     """The tables of a skeleton, computed once for equal skeletons."""
-    frame = rotation.euler_to_matrix(
-        np.radians([j.axis_deg[::-1] for j in skeleton.joints] or np.empty((0, 3))), "zyx"
-    )
+    frame = rotation.euler_to_matrix(np.radians([j.axis_deg[::-1] for j in skeleton.joints] or np.empty((0, 3))), "zyx")
     rest = rotation.quaternion_to_matrix([j.rest for j in skeleton.joints] or np.empty((0, 4)))
     axis_channel, axis_id = _euler_tables(skeleton)
     quaternions, rotvecs = _family(skeleton, "qx qy qz qw"), _family(skeleton, "vx vy vz")
@@ -101,10 +99,7 @@ def _family(skeleton: Skeleton, kinds: str) -> tuple[Indices, Indices]:
 
 
 def _vector_table(skeleton: Skeleton, letter: str) -> Indices:
-    rows = [
-        [skeleton.channels_of(j).get(letter + axis, -1) for axis in "xyz"]
-        for j in range(len(skeleton.joints))
-    ]
+    rows = [[skeleton.channels_of(j).get(letter + axis, -1) for axis in "xyz"] for j in range(len(skeleton.joints))]
     return np.array(rows, np.int32).reshape(-1, 3)
 
 

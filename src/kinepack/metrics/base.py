@@ -31,9 +31,7 @@ class Metric:
 METRICS: Registry[Metric] = Registry("metric", "kinepack.metrics")
 
 
-def register(
-    id: str, title: str, unit: str, *, source: type, pair: Callable[[Any, Any], Any]
-) -> Callable[[Any], Any]:
+def register(id: str, title: str, unit: str, *, source: type, pair: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     """Decorates a function of a pair: registers it and leaves `function(original, copy)` in its place."""
 
     def decorate(of_pair: Callable[[Any], float]) -> Callable[[Any, Any], float]:

@@ -40,8 +40,7 @@ class ClipPair:
         missing = [j.name for j in self.original.skeleton.joints if j.name not in places]
         if missing:
             raise UsageError(
-                f"the copy has no joint {missing[0]!r}"
-                + (f" and lacks {len(missing) - 1} more" * (len(missing) > 1)),
+                f"the copy has no joint {missing[0]!r}" + (f" and lacks {len(missing) - 1} more" * (len(missing) > 1)),
                 hint="joints are compared by name; convert one clip to the other's rig first",
             )
         return np.array([places[j.name] for j in self.original.skeleton.joints], np.intp)

@@ -50,6 +50,7 @@ def temporal(pair: MeshPair) -> float:
     step = DIAGONALS_PER_SECOND * pair.diagonal * pair.original.frame_time
     before = _temporal_lengths(pair.original_vertices, step)
     change = _relative_change(before, _temporal_lengths(pair.copy_vertices, step))
+    change -= change.mean(axis=0)  # deviations are the same, and their squares lose fewer digits
     weight = _window_sum(before)
     mean = _window_sum(before * change) / np.where(weight > 0, weight, 1.0)
     square = _window_sum(before * change**2) / np.where(weight > 0, weight, 1.0)
@@ -99,6 +100,4 @@ def _window_sum(values: Array) -> Array:
     """[steps, ...] sums over WINDOW steps before and after, fewer at the ends."""
     total = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
     steps = np.arange(len(values))
-    return np.asarray(
-        total[np.minimum(steps + WINDOW + 1, len(values))] - total[np.maximum(steps - WINDOW, 0)]
-    )
+    return np.asarray(total[np.minimum(steps + WINDOW + 1, len(values))] - total[np.maximum(steps - WINDOW, 0)])
