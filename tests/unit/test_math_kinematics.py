@@ -76,7 +76,7 @@ def mixed_rig() -> Clip:
         "5ty",
     ]
     channels = tuple(Channel(int(k[0]), k[1:]) for k in kinds)
-    values = np.random.default_rng(7).normal(size=(4, len(kinds)))
+    values = np.random.default_rng(7).normal(size=(4, len(channels)))
     values[:, [3, 4, 5, 6, 7, 15]] *= 50
     return Clip(Skeleton(joints, channels, translation="add"), values)
 
