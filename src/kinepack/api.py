@@ -234,8 +234,8 @@ def _format_of(source: Source) -> Format:
     for candidate in candidates:
         if len(candidates) == 1 or candidate.claims(source):
             return candidate
-    known = "the known formats are listed by: kinepack formats"
-    raise UnsupportedContent(f"cannot tell the format of {source.name}", hint=known)
+    known = "kinepack formats lists those it knows"
+    raise UnsupportedContent("not a format that Kinepack reads", hint=known)
 
 
 def formats_in_folder(source: Source) -> list[Format]:

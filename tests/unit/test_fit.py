@@ -1,0 +1,46 @@
+"""Targets and budgets are kept, and nearly used up."""
+
+from __future__ import annotations
+
+import pytest
+
+import kinepack
+from kinepack.errors import ConfigError, TargetUnreachable, UnknownCodec
+from kinepack.fit import Target
+from kinepack.testing import awkward_clips, awkward_meshes
+
+CLIP = awkward_clips()["prime-length"]
+MESH = awkward_meshes()["wave"]
+
+
+@pytest.mark.parametrize("value", [1e-4, 0.03, 1.0, 5.0])
+def test_error_targets(value: float) -> None:
+    row = kinepack.evaluate(CLIP, "delta-lzma", target=f"joint_rms<={value}")
+    assert 0.9 * value <= row.metrics["joint_rms"] <= value
+
+
+def test_mesh_targets() -> None:
+    row = kinepack.evaluate(MESH, "delta-lzma", target="kg<=1")
+    assert 0.5 <= row.metrics["kg"] <= 1
+
+
+@pytest.mark.parametrize("budget", [300, 800, 2000])
+def test_byte_budgets(budget: int) -> None:
+    data = kinepack.compress(CLIP, "delta-lzma", max_bytes=budget)
+    assert 0.8 * budget <= kinepack.info(data)["motion_bytes"] <= budget
+
+
+def test_what_cannot_be_is_said() -> None:
+    with pytest.raises(TargetUnreachable, match="10 bytes"):
+        kinepack.compress(CLIP, "delta-lzma", max_bytes=10)
+    with pytest.raises(TargetUnreachable, match="more than"):
+        kinepack.compress(CLIP, "delta-lzma", target="joint_rms<=0.01", max_bytes=200)
+    with pytest.raises(ConfigError, match="no quality setting"):
+        kinepack.compress(CLIP, "raw", target="joint_rms<=1")
+    with pytest.raises(ConfigError, match="does not apply"):
+        kinepack.compress(CLIP, target="kg<=1")
+    with pytest.raises(UnknownCodec, match="no metric"):
+        Target.parse("joint_rsm<=1")
+    for text in ("joint_rms", "joint_rms<1", "joint_rms<=x", "joint_rms<=-1", "joint_rms<=nan"):
+        with pytest.raises(ConfigError, match="cannot read"):
+            Target.parse(text)
