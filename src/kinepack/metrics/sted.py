@@ -17,7 +17,7 @@ from kinepack.metrics.meshes import MeshPair, mesh_metric
 Array = NDArray[np.float64]
 
 TEMPORAL_WEIGHT = 0.136
-"""c: how much trembling counts beside wrinkling."""
+"""c: how much trembling counts beside wrinkling. This and the next two are choices, see docs/metrics.md."""
 WINDOW = 5
 """w: frames before and after that the deviation through time looks at."""
 DIAGONALS_PER_SECOND = 1.0
