@@ -1,0 +1,74 @@
+"""The lossless container of a Clip as a NumPy archive.
+
+Keys: `values` [frames, channels] float64, `frame_time` float64, `name` text, `skeleton` text (the canonical JSON
+of the rig). A clip that came from an AMASS, DeepMimic or AMP archive is written in that layout again, so that the
+tools it came from can read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kinepack.errors import FormatError, UnsupportedContent
+from kinepack.formats.amass import amass_arrays
+from kinepack.formats.archive import claimed_by, load_arrays, number_of, real_array, save_arrays, text_of
+from kinepack.formats.base import FORMATS, Format, ReadOptions, Source, WriteOptions, Written
+from kinepack.formats.deepmimic import deepmimic_arrays
+from kinepack.formats.guard import guarded, read_within
+from kinepack.model import Clip, Model, Skeleton
+
+_REQUIRED = ("values", "frame_time", "skeleton")
+_KNOWN = "known archives: Kinepack clips and meshes, AMASS/SMPL, DeepMimic, AMP; see docs/formats/npz.md"
+
+
+def read_npz(source: Source, options: ReadOptions) -> list[Model]:
+    """One clip, exactly as it was written."""
+    arrays = load_arrays(read_within(source, options.limits), (*_REQUIRED, "name"), limits=options.limits)
+    for key in _REQUIRED:
+        if key not in arrays:
+            raise FormatError(f"the archive has no array {key!r}", hint=_KNOWN)
+    skeleton = Skeleton.from_json(text_of(arrays["skeleton"], "skeleton"))
+    options.limits.charge("joints", len(skeleton.joints))
+    options.limits.charge("channels", len(skeleton.channels))
+    if options.unit_cm is not None:
+        skeleton = skeleton.with_unit(options.unit_cm)
+    values = real_array(arrays, "values", ndim=2)
+    options.limits.charge("frames", len(values))
+    name = text_of(arrays["name"], "name") if "name" in arrays else ""
+    return [Clip(skeleton, values, number_of(arrays["frame_time"], "frame_time"), name)]
+
+
+def write_npz(models: Sequence[Model], stem: str, options: WriteOptions) -> Written:
+    """One clip; in the layout it came from if that holds all of it, else in our own, which always does."""
+    if len(models) != 1 or not isinstance(models[0], Clip):
+        raise UnsupportedContent(f"npz holds exactly one skeletal clip, not {len(models)} models or a mesh")
+    clip = models[0]
+    arrays = amass_arrays(clip) or deepmimic_arrays(clip) or clip_arrays(clip)
+    return Written({f"{stem}.npz": save_arrays(arrays)})
+
+
+def clip_arrays(clip: Clip) -> dict[str, Any]:
+    """Our own keys."""
+    return {
+        "values": clip.values,
+        "frame_time": np.float64(clip.frame_time),
+        "name": np.array(clip.name),
+        "skeleton": np.array(clip.skeleton.to_json()),
+    }
+
+
+FORMATS.add(
+    "npz",
+    Format(
+        id="npz",
+        title="Kinepack clip as a NumPy archive",
+        extensions=(".npz",),
+        read=guarded(read_npz),
+        write=write_npz,
+        holds=(Clip,),
+        claims=lambda source: claimed_by("npz", source),
+    ),
+)
