@@ -134,9 +134,7 @@ def _blade_faces() -> Faces:
 def _join(parts: list[Faces], sizes: list[int]) -> Faces:
     """The faces of several meshes whose vertices are put one after the other."""
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    return np.concatenate([faces + int(start) for faces, start in zip(parts, first, strict=True)]).astype(
-        np.int32
-    )
+    return np.concatenate([faces + int(start) for faces, start in zip(parts, first, strict=True)]).astype(np.int32)
 
 
 # Its motion.

@@ -130,9 +130,7 @@ def _leg(skeleton: Skeleton, side: str, foot: Foot, root: Array, pelvis: Array) 
     flat = gait.forward(foot.heading_deg)
     knees_ahead = np.stack([flat[:, 0], np.zeros(FRAMES), flat[:, 1]], axis=-1)
     ahead = (inverse @ knees_ahead[..., None])[..., 0]
-    hip = _frame(target, ahead) @ np.swapaxes(
-        _frame(rest, np.broadcast_to([0.0, 0.0, 1.0], rest.shape)), -1, -2
-    )
+    hip = _frame(target, ahead) @ np.swapaxes(_frame(rest, np.broadcast_to([0.0, 0.0, 1.0], rest.shape)), -1, -2)
 
     shin_global = pelvis @ hip @ bend
     toward = (np.swapaxes(shin_global, -1, -2) @ _unit(foot.ball - foot.ankle)[..., None])[..., 0]
@@ -174,11 +172,7 @@ def _trunk(steps: list[gait.Step], swing: Array) -> dict[str, Array]:
     share = {"lowerback": 0.35, "upperback": 0.35, "thorax": 0.3}
     result = {}
     for order, (name, part) in enumerate(share.items()):
-        pitch = (
-            part * (24 * crouch - 2.0)
-            + (0.7 * breath if name == "thorax" else 0)
-            + _sway(20 + order, 0.25, 0.2)
-        )
+        pitch = part * (24 * crouch - 2.0) + (0.7 * breath if name == "thorax" else 0) + _sway(20 + order, 0.25, 0.2)
         yaw = part * 11 * swing + 0.1 * look + _sway(30 + order, 0.3, 0.25)
         roll = part * bank + _sway(40 + order, 0.25, 0.25)
         result[name] = np.stack([pitch, yaw, roll], axis=-1)
@@ -208,9 +202,7 @@ def _arm(side: int, swing: Array) -> dict[str, Array]:
     twist = sign * (12 + 10 * raised) + _sway(seed + 2, 1.2, 0.3)
     elbow = 20 + 14 * np.clip(phase + 0.2, 0, None) + 26 * np.abs(throw) / 130 + _sway(seed + 3, 0.9, 0.2)
     curl = 22 + _sway(seed + 4, 1.5, 0.4)
-    hand = np.stack(
-        [6 - 6 * phase + _sway(seed + 5, 1.2, 0.2), sign * 4 + _sway(seed + 6, 1.0, 0.25)], axis=-1
-    )
+    hand = np.stack([6 - 6 * phase + _sway(seed + 5, 1.2, 0.2), sign * 4 + _sway(seed + 6, 1.0, 0.25)], axis=-1)
     thumb = np.stack([12 + _sway(seed + 7, 0.8, 0.4), sign * 15 + _sway(seed + 8, 0.8, 0.4)], axis=-1)
     shrug = sign * (2 + 14 * raised) + sign * 0.5 * np.sin(2 * np.pi * 0.28 * TIMES)
     return {
@@ -226,9 +218,7 @@ def _arm(side: int, swing: Array) -> dict[str, Array]:
 
 def _channels(skeleton: Skeleton, angles: Mapping[str, Array]) -> Array:
     """[frames, channels] from each joint's columns, which are in the order of its channels."""
-    parts = [
-        angles[joint.name] for joint in skeleton.joints if skeleton.channels_of(skeleton.index(joint.name))
-    ]
+    parts = [angles[joint.name] for joint in skeleton.joints if skeleton.channels_of(skeleton.index(joint.name))]
     return np.concatenate(parts, axis=-1)
 
 

@@ -58,9 +58,7 @@ _MIDDLE = frozenset(["root", "thorax"])
 def skeleton() -> Skeleton:
     """31 joints and 62 channels; the person faces +z, up is +y, the left is at +x."""
     bones = [*_limb("l", _LEG), *_limb("r", _LEG)]
-    bones += [
-        _Bone(name, parent, (0.0, 1.0, 0.0), length, (0, 0, 0), "rx ry rz") for name, parent, length in _SPINE
-    ]
+    bones += [_Bone(name, parent, (0.0, 1.0, 0.0), length, (0, 0, 0), "rx ry rz") for name, parent, length in _SPINE]
     bones += [*_limb("l", _ARM), *_limb("r", _ARM)]
     joints = [Joint("root", -1, order="zyx")]
     channels = [Channel(0, kind) for kind in ("tx", "ty", "tz", "rx", "ry", "rz")]
