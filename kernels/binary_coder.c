@@ -197,7 +197,7 @@ KP_INLINE int32_t get_integer(kp_decoder *d, const kp_model *m, uint32_t inputs)
     if (magnitude > m->escape)
         magnitude += get_golomb(d, m, inputs);
     if (magnitude > 0x7FFFFFFFu + (uint64_t)negative) {
-        d->status = KP_CORRUPT;
+        kp_decoder_fail(d, KP_CORRUPT);
         return 0;
     }
     return (int32_t)(negative ? -(int64_t)magnitude : (int64_t)magnitude);

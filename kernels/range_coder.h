@@ -131,14 +131,21 @@ typedef struct {
     int32_t status;
 } kp_decoder;
 
+/* The first failure is the one reported. */
+static inline void kp_decoder_fail(kp_decoder *d, int32_t status)
+{
+    if (d->status == KP_OK)
+        d->status = status;
+}
+
 static inline uint32_t kp_decoder_byte(kp_decoder *d)
 {
     if (d->position < d->size)
         return d->data[d->position++];
     if (d->position - d->size < KP_IMPLICIT_BYTES)
         d->position++;
-    else if (d->status == KP_OK)
-        d->status = KP_TRUNCATED;
+    else
+        kp_decoder_fail(d, KP_TRUNCATED);
     return 0;
 }
 
@@ -185,7 +192,7 @@ static inline uint32_t kp_decoder_slot(kp_decoder *d, uint32_t step, uint32_t to
     uint32_t slot = d->code / step;
     if (slot < total)
         return slot;
-    d->status = KP_CORRUPT;
+    kp_decoder_fail(d, KP_CORRUPT);
     d->code = 0;
     return 0;
 }

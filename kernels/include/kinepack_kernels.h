@@ -104,6 +104,33 @@ int32_t kp_lifting_inverse(double *data, size_t rows, size_t channels, uint32_t 
 int32_t kp_lifting_forward_int(int32_t *data, size_t rows, size_t channels, uint32_t levels, int32_t *scratch);
 int32_t kp_lifting_inverse_int(int32_t *data, size_t rows, size_t channels, uint32_t levels, int32_t *scratch);
 
+/* ---- `kine`, the clip codec (docs/codecs/kine.md) ------------------------------------------------------------ */
+
+/* Coefficients q[frames * tracks], block after block, each [row][track]; lengths[blocks] sum up to frames. model, states
+ * and weights come from the codec's prior; states and weights are updated. Scratch: logs[frames * tracks],
+ * runs[tracks]. */
+int32_t kp_kine_encode(const int32_t *q, size_t frames, size_t tracks, uint32_t *lengths, size_t blocks,
+                       const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model,
+                       uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs, uint8_t *out,
+                       size_t capacity, size_t *size);
+int32_t kp_kine_decode(const uint8_t *data, size_t size, int32_t *q, size_t frames, size_t tracks, uint32_t *lengths,
+                       size_t capacity, size_t *blocks, const uint8_t *classes, uint32_t unit, uint32_t quality,
+                       const int16_t *model, uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs);
+
+/* Tracks out[tracks * frames] of decoded coefficients; scratch of n + 1 + 2 h + n h doubles, n the longest block and
+ * h = (n + 1) / 2. */
+int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
+                           const double *steps, const double *offsets, const uint32_t *starts,
+                           const uint32_t *regressors, const double *weights, double *scratch, size_t scratch_size,
+                           double *out);
+
+/* Rate-distortion quantiser of one block (kine_descent.c). */
+int32_t kp_kine_descend(const float *y, size_t rows, size_t tracks, const float *basis, const float *metric,
+                        const uint8_t *coupled, size_t group, float lambda, uint32_t sweeps, const float *costs,
+                        const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model, float *error,
+                        float *curvature, float *vectors, uint32_t *limits, int32_t *means, int32_t *runs,
+                        uint8_t *logs, int32_t *q);
+
 /* binding: end */
 
 #endif

@@ -44,10 +44,10 @@ def local_rotations(
 ) -> Floats:
     """Local rotation matrices [frames, joints, 3, 3] of Euler joints.
 
-    values [frames, channels] times `angle_scale` are radians. axis_channel [joints, 3] gives the channel (or -1)
-    and axis_id [joints, 3] the axis (0, 1, 2) of each factor, left to right in the matrix product M. The result
-    is C M C^T with C from frame [joints, 3, 3], or rest [joints, 3, 3] for a joint without channels; both default
-    to the identity.
+    values [frames, channels] times `angle_scale` are radians. axis_channel [joints, 3] gives the channel (or
+    -1) and axis_id [joints, 3] the axis (0, 1, 2) of each factor, left to right in the matrix product M. The
+    result is C M C^T with C from frame [joints, 3, 3], or rest [joints, 3, 3] for a joint without channels;
+    both default to the identity.
     """
     source = as_array(values, np.float64, "values", (None, None))
     channel = as_array(axis_channel, np.int32, "axis_channel", (None, 3))
@@ -74,8 +74,8 @@ def forward_kinematics(
     """Global matrices, origins and measured points of every joint.
 
     parents [joints] come before their children, -1 is a root. rotations [frames, joints, 3, 3], translations
-    and scales [frames, joints, 3] are local (translate, rotate, scale). tips [joints, 3] are the local points to
-    measure, default the joint's origin.
+    and scales [frames, joints, 3] are local (translate, rotate, scale). tips [joints, 3] are the local points
+    to measure, default the joint's origin.
     """
     tree = as_array(parents, np.int32, "parents", (None,))
     joints = len(tree)

@@ -1,8 +1,8 @@
 """Adaptive range coding of bits, integers and symbols. docs/kernels.md specifies the streams.
 
 A stream does not store its count, contexts or model: the decoder is given the same ones. Each value has one
-context, or two or three whose predictions are mixed. Contexts are numbered from 0; `context_count` defaults to the
-largest plus one and matters only for a BinaryModel with one initial probability per context.
+context, or two or three whose predictions are mixed. Contexts are numbered from 0; `context_count` defaults
+to the largest plus one and matters only for a BinaryModel with one initial probability per context.
 """
 
 from __future__ import annotations

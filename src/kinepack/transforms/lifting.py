@@ -2,10 +2,10 @@
 
 Wavelets:
 - cubic: interpolating; odd samples are predicted by the cubic through four even neighbours (Deslauriers and
-  Dubuc 1989), one-sided at the ends, so cubics leave no detail anywhere; the update keeps mean and first moment
-  away from the ends.
-- cdf53, cdf97: Cohen, Daubechies and Feauveau 1992, lifted after Daubechies and Sweldens 1998, mirrored at the
-  ends.
+  Dubuc 1989), one-sided at the ends, so cubics leave no detail anywhere; away from the ends the update keeps
+  mean and first moment.
+- cdf53, cdf97: Cohen, Daubechies and Feauveau 1992, lifted after Daubechies and Sweldens 1998, mirrored at
+  the ends.
 - reversible53: cdf53 rounded to integers (int32 in, int32 out, lossless), as in JPEG 2000.
 
 Low-pass filters have gain 1 at zero frequency, so a constant keeps its value in the coarsest band.
@@ -30,7 +30,7 @@ COARSEST = 4
 
 
 def forward(values: ArrayLike, wavelet: str = "cubic", *, levels: int | None = None) -> NDArray[Any]:
-    """Coefficients of values [frames, ...] (float64, or int32 for reversible53); default levels: levels_for."""
+    """Coefficients of values [frames, ...] (float64; int32 for reversible53); default levels: levels_for."""
     array, rows = _rows(values, wavelet)
     depth = _depth(len(array), levels)
     if wavelet == REVERSIBLE:

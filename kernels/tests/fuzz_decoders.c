@@ -1,0 +1,160 @@
+/*
+ * Feeds random, constant and truncated bytes to every decoder, and random shapes to the transforms, under sanitizers.
+ * Buffers have exactly the size they are declared with, from malloc, so that one byte too far is seen.
+ *
+ * cc -fsanitize=address,undefined -fno-sanitize-recover=all kernels/tests/fuzz_decoders.c kernels/<all>.c
+ * Usage: fuzz_decoders [ROUNDS [SEED]]
+ */
+#include "../include/kinepack_kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static uint64_t seed = 88172645463325252u;
+
+static uint32_t next(uint32_t below)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)((seed >> 11) % below);
+}
+
+static void *buffer(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static uint8_t *random_bytes(size_t size)
+{
+    uint8_t *bytes = buffer(size, 1);
+    uint32_t kind = next(4);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = kind == 0 ? 0 : kind == 1 ? 255 : (uint8_t)next(256);
+    return bytes;
+}
+
+/* Now and then one below or one above the limits. */
+static int32_t *random_contexts(size_t count, uint32_t limit)
+{
+    int32_t *contexts = buffer(count, sizeof *contexts);
+    for (size_t i = 0; i < count; i++)
+        contexts[i] = next(400) ? (int32_t)next(limit) : next(2) ? -1 : (int32_t)limit;
+    return contexts;
+}
+
+static uint32_t *random_states(size_t count)
+{
+    uint32_t *states = buffer(count, sizeof *states);
+    for (size_t i = 0; i < count; i++)
+        states[i] = next(2) ? 1u << 31 : next(0xFFFFFFFFu);
+    return states;
+}
+
+static void fuzz_binary(const uint8_t *data, size_t size)
+{
+    size_t count = next(400);
+    uint32_t inputs = 1 + next(3), contexts = 1 + next(5), escape = next(20), bins = kp_integer_bins(escape);
+    uint32_t rate = next(12), mix_rate = 11 + next(21);
+    int32_t *chosen = random_contexts(count * inputs, contexts), *integers = buffer(count, 4);
+    uint32_t *states = random_states(contexts), *rows = random_states((size_t)contexts * bins);
+    int32_t *weights = buffer((size_t)(contexts + bins) * inputs, 4);
+    uint8_t *bits = buffer(count, 1), *out = buffer(50, 1);
+    size_t written;
+    kp_decode_bits(data, size, bits, count, chosen, inputs, states, contexts, weights, rate, mix_rate);
+    kp_decode_integers(data, size, integers, count, chosen, inputs, rows, contexts, weights, escape, rate, mix_rate);
+    for (size_t i = 0; i < count; i++)
+        integers[i] = (int32_t)(next(0xFFFFFFFFu) >> next(32));
+    kp_encode_integers(integers, count, chosen, inputs, rows, contexts, weights, escape, rate, mix_rate, out, 50,
+                       &written);
+    free(chosen), free(integers), free(states), free(rows), free(weights), free(bits), free(out);
+}
+
+static void fuzz_symbols(const uint8_t *data, size_t size)
+{
+    size_t count = next(400);
+    uint32_t contexts = 1 + next(3), alphabet = 1 + next(next(2) ? 300 : 4);
+    int32_t *chosen = random_contexts(count, contexts);
+    uint32_t *tables = buffer((size_t)contexts * (alphabet + 1), 4);
+    uint16_t *symbols = buffer(count, 2);
+    kp_decode_symbols(data, size, symbols, count, chosen, contexts, alphabet, next(5000), next(70000), tables);
+    free(chosen), free(tables), free(symbols);
+}
+
+static void fuzz_packing(const uint8_t *data, size_t size)
+{
+    size_t count = next(200), consumed;
+    uint32_t *values = buffer(count, 4);
+    uint64_t *longs = buffer(count, 8);
+    uint8_t *widths = buffer(count, 1);
+    for (size_t i = 0; i < count; i++)
+        widths[i] = (uint8_t)next(34);
+    kp_unpack_bits(data, size, values, count, widths, 0);
+    kp_unpack_bits(data, size, values, count, NULL, next(34));
+    kp_decode_varints(data, size, longs, count, &consumed);
+    free(values), free(longs), free(widths);
+}
+
+static void fuzz_lifting(void)
+{
+    size_t rows = next(70), channels = next(4);
+    uint32_t levels = next(42);
+    double *data = buffer(rows * channels, 8), *scratch = buffer(rows * channels, 8);
+    int32_t *whole = buffer(rows * channels, 4), *whole_scratch = buffer(rows * channels, 4);
+    for (size_t i = 0; i < rows * channels; i++) {
+        data[i] = next(1000) - 500.0;
+        whole[i] = (int32_t)(next(0xFFFFFFFFu));
+    }
+    kp_lifting_forward(data, rows, channels, levels, (int32_t)next(4), scratch);
+    kp_lifting_inverse(data, rows, channels, levels, (int32_t)next(4), scratch);
+    kp_lifting_forward_int(whole, rows, channels, levels, whole_scratch);
+    kp_lifting_inverse_int(whole, rows, channels, levels, whole_scratch);
+    free(data), free(scratch), free(whole), free(whole_scratch);
+}
+
+static void fuzz_kinematics(void)
+{
+    size_t frames = next(3), joints = next(70), channels = 1 + next(50), columns = channels;
+    int32_t *parents = buffer(joints, 4), *axes = buffer(3 * joints, 4);
+    int32_t *channel = random_contexts(3 * joints, (uint32_t)channels), *column = buffer(channels, 4);
+    double *values = buffer(frames * channels, 8), *local = buffer(frames * joints * 9, 8);
+    double *moves = buffer(frames * joints * 3, 8), *rot = buffer(frames * joints * 9, 8);
+    double *origin = buffer(frames * joints * 3, 8), *point = buffer(frames * joints * 3, 8);
+    double *scratch = buffer(9 * joints, 8), *out = buffer(frames * joints * 3 * columns, 8);
+    for (size_t j = 0; j < joints; j++)
+        parents[j] = (int32_t)next((uint32_t)j + 1) - 1 + (next(500) == 0);
+    for (size_t i = 0; i < 3 * joints; i++)
+        axes[i] = (int32_t)next(3) + (next(2000) == 0);
+    for (size_t i = 0; i < channels; i++)
+        column[i] = (int32_t)next((uint32_t)columns) - (int32_t)next(2);
+    for (size_t i = 0; i < frames * channels; i++)
+        values[i] = next(100) == 0 ? 1e300 * 1e300 : next(1000) * 1e4;
+    kp_local_rotations(frames, joints, channels, values, 0.01, channel, axes, NULL, NULL, local);
+    kp_forward_kinematics(frames, joints, parents, local, moves, NULL, NULL, rot, origin, point);
+    kp_jacobian(frames, joints, channels, parents, values, 0.01, channel, axes, NULL, channel, rot, origin, point,
+                column, columns, scratch, out);
+    free(parents), free(axes), free(channel), free(column), free(values), free(local), free(moves), free(rot);
+    free(origin), free(point), free(scratch), free(out);
+}
+
+int main(int argc, char **argv)
+{
+    long rounds = argc > 1 ? atol(argv[1]) : 2000;
+    if (argc > 2)
+        seed ^= strtoull(argv[2], NULL, 10) << 20;
+    for (long i = 0; i < rounds; i++) {
+        size_t size = next(next(8) ? 60 : 600);
+        uint8_t *data = random_bytes(size);
+        fuzz_binary(data, size);
+        fuzz_symbols(data, size);
+        fuzz_packing(data, size);
+        fuzz_lifting();
+        fuzz_kinematics();
+        free(data);
+    }
+    printf("%ld rounds\n", rounds);
+    return 0;
+}

@@ -1,0 +1,146 @@
+"""Native and WebAssembly kernels leave the same bytes in every buffer, floats included."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parity_jobs import Job, Outcome, Size, run_native, run_wasm
+
+from kinepack._kernels._binding import lib
+from kinepack.entropy.models import BinaryModel, IntegerModel
+
+BUILD = Path(__file__).parents[2] / "kernels" / "build_wasm.py"
+RNG = np.random.default_rng(20)
+
+
+@pytest.fixture(scope="session")
+def wasm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("the ziglang package is not installed")
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    module = tmp_path_factory.mktemp("wasm") / "kernels.wasm"
+    subprocess.run([sys.executable, str(BUILD), str(module)], check=True)
+    return module
+
+
+def encoder_jobs() -> list[Job]:
+    """Every encoder on random input, with one to three contexts."""
+    jobs, out = [], np.zeros(4000, np.uint8)
+    values = np.rint(RNG.standard_cauchy(300) * 4).clip(-(2**31), 2**31 - 1).astype(np.int32)
+    bits = (RNG.random(500) < 0.1).astype(np.uint8)
+    for inputs in (1, 2, 3):
+        contexts = RNG.integers(0, 5, (500, inputs)).astype(np.int32)
+        bins = int(lib.kp_integer_bins(6))
+        states, weights = BinaryModel().states(5), np.full(5 * inputs, 30000, np.int32)
+        jobs.append(Job("kp_encode_bits", (bits, 500, contexts, inputs, states, 5, weights, 5, 18, out, 4000, Size())))
+        states, weights = IntegerModel(escape=6).states(5), np.full(bins * inputs, 30000, np.int32)
+        model = (states, 5, weights, 6, 4, 18)
+        jobs.append(
+            Job("kp_encode_integers", (values, 300, contexts, inputs, *model, out, 4000, Size())),
+        )
+    symbols, contexts = RNG.integers(0, 77, 400).astype(np.uint16), RNG.integers(0, 3, 400).astype(np.int32)
+    tables = np.zeros(3 * 78, np.uint32)
+    jobs.append(
+        Job("kp_encode_symbols", (symbols, 400, contexts, 3, 77, 40, 1000, tables, out, 4000, Size())),
+    )
+    words, widths = RNG.integers(0, 2**32, 200).astype(np.uint32), RNG.integers(0, 33, 200).astype(np.uint8)
+    words = (words.astype(np.uint64) & ((np.uint64(1) << widths.astype(np.uint64)) - np.uint64(1))).astype(np.uint32)
+    jobs.append(Job("kp_pack_bits", (words, 200, widths, 0, out, 4000, Size())))
+    jobs.append(Job("kp_pack_bits", (words, 200, None, 32, out, 4000, Size())))
+    longs = RNG.integers(0, 2**63, 100).astype(np.uint64) >> RNG.integers(0, 63, 100).astype(np.uint64)
+    jobs.append(Job("kp_encode_varints", (longs, 100, out, 4000, Size())))
+    return jobs
+
+
+def decoder_jobs() -> list[Job]:
+    """Every decoder on random bytes, long enough to reach the end and too short."""
+    jobs = []
+    for size in (0, 1, 3, 40, 700):
+        data = RNG.integers(0, 256, size).astype(np.uint8)
+        for inputs in (1, 2, 3):
+            contexts = RNG.integers(0, 5, (500, inputs)).astype(np.int32)
+            states, weights = BinaryModel().states(5), np.full(5 * inputs, 30000, np.int32)
+            bits = np.zeros(500, np.uint8)
+            jobs.append(Job("kp_decode_bits", (data, size, bits, 500, contexts, inputs, states, 5, weights, 5, 18)))
+            states = IntegerModel(escape=6).states(5)
+            weights = np.full(states.shape[1] * inputs, 30000, np.int32)
+            model = (states, 5, weights, 6, 4, 18)
+            integers = np.zeros(300, np.int32)
+            jobs.append(Job("kp_decode_integers", (data, size, integers, 300, contexts, inputs, *model)))
+        symbols, tables = np.zeros(300, np.uint16), np.zeros(78, np.uint32)
+        jobs.append(Job("kp_decode_symbols", (data, size, symbols, 300, None, 1, 77, 40, 1000, tables)))
+        jobs.append(Job("kp_unpack_bits", (data, size, np.zeros(90, np.uint32), 90, None, 31)))
+        jobs.append(Job("kp_decode_varints", (data, size, np.zeros(90, np.uint64), 90, Size())))
+    return jobs
+
+
+def kinematics_jobs() -> list[Job]:
+    frames, joints, channels = 20, 40, 60
+    values = RNG.normal(0, 100, (frames, channels))
+    parents = np.array([-1] + [int(RNG.integers(0, j)) for j in range(1, joints)], np.int32)
+    axis_channel = RNG.integers(-1, channels, (joints, 3)).astype(np.int32)
+    trans_channel = RNG.integers(-1, channels, (joints, 3)).astype(np.int32)
+    axis_id = RNG.integers(0, 3, (joints, 3)).astype(np.int32)
+    frame, rest = np.linalg.qr(RNG.normal(size=(2, joints, 3, 3)))[0]
+    rotations, moves = RNG.normal(size=(frames, joints, 9)), RNG.normal(size=(frames, joints, 3))
+    angles = np.concatenate([RNG.uniform(-1e6, 1e6, 2000), np.arange(-50, 50) * (math.pi / 4), [0.0, -0.0]])
+    columns = np.arange(channels, dtype=np.int32)
+    jacobian = np.zeros((frames, joints, 3, channels))
+    turns = (values, math.pi / 180, axis_channel, axis_id, frame)
+    globals_ = (np.zeros_like(rotations), np.zeros_like(moves), np.zeros_like(moves))
+    pose = (rotations, moves, moves + 2)
+    asked = (columns, channels, np.zeros(9 * joints), jacobian)
+    return [
+        Job("kp_sincos", (angles, len(angles), np.zeros_like(angles), np.zeros_like(angles))),
+        Job("kp_local_rotations", (frames, joints, channels, *turns, rest, np.zeros_like(rotations))),
+        Job(
+            "kp_forward_kinematics",
+            (frames, joints, parents, rotations, moves, moves + 1, moves[0].copy(), *globals_),
+        ),
+        Job(
+            "kp_jacobian",
+            (frames, joints, channels, parents, *turns, trans_channel, *pose, *asked),
+        ),
+    ]
+
+
+def lifting_jobs() -> list[Job]:
+    jobs = []
+    for rows in (1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 97):
+        floats = RNG.normal(size=(rows, 3))
+        whole = RNG.integers(-(2**31), 2**31, (rows, 3)).astype(np.int32)
+        for levels in (0, 1, 3, 7):
+            for wavelet in (lib.KP_CUBIC, lib.KP_CDF53, lib.KP_CDF97):
+                arguments = (floats, rows, 3, levels, wavelet, np.zeros_like(floats))
+                jobs += [Job("kp_lifting_forward", arguments), Job("kp_lifting_inverse", arguments)]
+            arguments = (whole, rows, 3, levels, np.zeros_like(whole))
+            jobs += [Job("kp_lifting_forward_int", arguments), Job("kp_lifting_inverse_int", arguments)]
+    return jobs
+
+
+def assert_same(job: Job, native: Outcome, wasm: Outcome) -> None:
+    assert native[0] == wasm[0], job.function
+    assert native[1] == wasm[1], job.function
+
+
+@pytest.mark.parametrize("make", [encoder_jobs, decoder_jobs, kinematics_jobs, lifting_jobs])
+def test_native_and_wasm_leave_the_same_bytes(wasm: Path, tmp_path: Path, make: object) -> None:
+    assert callable(make)
+    jobs: list[Job] = make()
+    for job, outcome in zip(jobs, run_wasm(wasm, jobs, tmp_path), strict=True):
+        assert_same(job, run_native(job), outcome)
+
+
+def test_wasm_has_no_imports(wasm: Path) -> None:
+    script = "const m=new WebAssembly.Module(require('fs').readFileSync(process.argv[1]));"
+    script += "process.stdout.write(String(WebAssembly.Module.imports(m).length))"
+    ran = subprocess.run(["node", "-e", script, str(wasm)], check=True, capture_output=True, text=True)
+    assert ran.stdout == "0"
