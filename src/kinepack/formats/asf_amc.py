@@ -148,7 +148,9 @@ def _read_fast(amc: _Amc, limits: Limits) -> tuple[Array, int] | None:
         return None
     _charge(limits, frames, period - 1 - len(amc.bones))
     numbers = bulk_numbers(words[0::period], frames)
-    if numbers is None or not all(map(str.isdigit, words[0::period])) or np.any(np.diff(numbers) <= 0):
+    if numbers is None or not all(map(str.isdigit, words[0::period])):
+        return None
+    if np.any(np.diff(numbers) <= 0) or numbers[-1] > 1e15:
         return None
     columns, at = list[Array](), 1
     for name, count in amc.bones.items():
@@ -242,7 +244,5 @@ def _amc_text(clip: Clip, dofs: dict[int, list[int]]) -> str:
 
 FORMATS.add(
     "asf-amc",
-    Format(
-        id="asf-amc", title="Acclaim ASF/AMC", extensions=(".amc",), read=read, write=write, holds=(Clip,)
-    ),
+    Format(id="asf-amc", title="Acclaim ASF/AMC", extensions=(".amc",), read=read, write=write, holds=(Clip,)),
 )

@@ -72,9 +72,7 @@ def _root_text(skeleton: Skeleton, channels: Sequence[int], angle: str) -> list[
     return [":root", *text, *(f"   {line}" for line in extra.split("\n") if line)]
 
 
-def _bone_text(
-    skeleton: Skeleton, index: int, channels: Sequence[int], position: int, angle: str
-) -> list[str]:
+def _bone_text(skeleton: Skeleton, index: int, channels: Sequence[int], position: int, angle: str) -> list[str]:
     joint, notes = skeleton.joints[index], skeleton.notes
     id_ = notes.get(f"asf.id.{joint.name}", str(position))
     text = ["  begin", *([f"    id {id_}"] if id_ else []), f"    name {joint.name}"]
@@ -130,9 +128,7 @@ def is_asf(skeleton: Skeleton) -> bool:
 
 def _fits(skeleton: Skeleton, index: int) -> bool:
     joint = skeleton.joints[index]
-    bare = Joint(
-        joint.name, joint.parent, rest=joint.rest, rest_scale=joint.rest_scale, end_sites=joint.end_sites
-    )
+    bare = Joint(joint.name, joint.parent, rest=joint.rest, rest_scale=joint.rest_scale, end_sites=joint.end_sites)
     if bare != Joint(joint.name, joint.parent) or (index and not _is_word(joint.name)):
         return False
     above = skeleton.joints[joint.parent] if joint.parent >= 0 else None

@@ -1,8 +1,8 @@
 """ASCII BAP: MPEG-4 body animation parameters, a mask line and a line of whole numbers for each frame.
 
-A clip on the humanoid of `bap_table` has every parameter that some frame's mask turns on. Header frame counts
-are wrong in real files and are ignored; masks may have any length up to 296. Whole numbers come back exactly: a
-channel is the number times 1e-5 rad or 1 mm, and writing rounds.
+A clip on the humanoid of `bap_table` has every parameter that some frame's mask turns on. Header frame
+counts are wrong in real files and are ignored; masks may have any length up to 296. Whole numbers come
+back exactly: a channel is the number times 1e-5 rad or 1 mm, and writing rounds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Between clips and BAP integers: H-Anim rigs directly, CMU rigs by name (relabel) or by rotation (true).
 
-Relabel puts each CMU degree of freedom's value under one BAP's name. It loses only the rounding to 1e-5 rad and
-1 mm, but the pose differs on an H-Anim body, since ASF bones turn in frames of their own. True takes each bone's
-rotation C M C⁻¹ in its parent's frame and decomposes it about the axes that the BAPs of its joint have; what they
-cannot reach is a residual, which is measured.
+Relabel puts each CMU degree of freedom's value under one BAP's name. It loses only the rounding to 1e-5
+rad and 1 mm, but the pose differs on an H-Anim body, since ASF bones turn in frames of their own. True
+takes each bone's rotation C M C⁻¹ in its parent's frame and decomposes it about the axes that the BAPs of
+its joint have; what they cannot reach is a residual, which is measured.
 """
 
 from __future__ import annotations
@@ -61,10 +61,8 @@ def is_cmu(skeleton: Skeleton) -> bool:
 
 def to_baps(clip: Clip, mapping: str = "relabel") -> BapTrack:
     """The clip's parameters: its own if its joints are H-Anim's, else a CMU skeleton's by `mapping`."""
-    if is_cmu(clip.skeleton):
-        track = _true(clip) if mapping == "true" else _relabel(clip)
-    else:
-        track = _own(clip)
+    by_rotation = mapping == "true"
+    track = _own(clip) if not is_cmu(clip.skeleton) else _true(clip) if by_rotation else _relabel(clip)
     if track.rounding > 1e-4:  # less is the noise of 1e5 * (n / 1e5)
         track.lost.append("angles are rounded to 1e-5 rad, translations to 1 mm")
     if not track.values:
@@ -110,12 +108,7 @@ def _as_zyx(clip: Clip, track: BapTrack) -> Clip:
 def _needs_rewrite(skeleton: Skeleton, joint: int) -> bool:
     own, order = skeleton.channels_of(joint), skeleton.joints[joint].order
     turns = [axis for axis in order if f"r{axis}" in own]
-    return (
-        "qx" in own
-        or "vx" in own
-        or turns != sorted(turns, reverse=True)
-        or any(skeleton.joints[joint].axis_deg)
-    )
+    return "qx" in own or "vx" in own or turns != sorted(turns, reverse=True) or any(skeleton.joints[joint].axis_deg)
 
 
 # CMU by name.
@@ -188,8 +181,8 @@ def _true(clip: Clip) -> BapTrack:
         bones = sorted(places[bone] for bone in group.bones if bone in places)
         if bones:
             total = local.rotations[:, bones[0]]
-            for bone in bones[1:]:
-                total = total @ local.rotations[:, bone]
+            for place in bones[1:]:
+                total = total @ local.rotations[:, place]
             _decompose(track, group, total)
     track.lost.append("rest poses of the two bodies differ: angles are relative to the CMU rest pose")
     return track

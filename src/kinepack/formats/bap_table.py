@@ -1,8 +1,9 @@
 """The 296 body animation parameters (BAPs) of MPEG-4, and a humanoid of average size whose joints they turn.
 
 Angles are whole numbers of 1e-5 rad, translations of 1 mm; a sign says which way a positive value turns.
-Rotations of one joint compose as Rz Ry Rx. Default ranges are known for twelve BAPs only and None for the rest.
-The standard gives no body: offsets here are plain defaults in mm, y up, facing z, left hand at positive x.
+Rotations of one joint compose as Rz Ry Rx. Default ranges are known for twelve BAPs only and None for the
+rest. The standard gives no body: offsets here are plain defaults in mm, y up, facing z, left hand at
+positive x.
 """
 
 from __future__ import annotations

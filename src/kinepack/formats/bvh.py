@@ -91,7 +91,7 @@ def _statements(lines: Sequence[str]) -> Iterator[Statement]:
         while text and text[-1] in "{}" and text[-2:-1] in tuple(BLANK):
             closing, text = text[-1] + closing, text[:-1].rstrip(BLANK)
         if text:
-            keyword = text.split(maxsplit=1)[0]
+            keyword = re.split(f"[{BLANK}]", text, maxsplit=1)[0]
             yield index, keyword.lower(), text[len(keyword) :].strip(BLANK)
         for brace in closing:
             yield index, brace, ""
@@ -197,9 +197,7 @@ def _unique_names(names: list[str]) -> tuple[list[str], dict[str, str]]:
     return unique, notes
 
 
-def _read_motion_head(
-    lines: Sequence[str], start: int, file: str, options: ReadOptions
-) -> tuple[int, float, int, int]:
+def _read_motion_head(lines: Sequence[str], start: int, file: str, options: ReadOptions) -> tuple[int, float, int, int]:
     """Frame count, frame time, the index of the first line of numbers, and the frame time's line."""
     found: list[tuple[int, str]] = []
     index = start

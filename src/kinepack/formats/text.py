@@ -165,7 +165,8 @@ def shortest(value: float, inverse: float) -> str:
         text = f"{guess:.{digits}g}"
         if float(text) > 0 and inverse / float(text) == value:
             return number_text(float(text))
-    near = (float(np.nextafter(guess, 0)), float(np.nextafter(guess, np.inf)))
+    # Two roundings move the quotient of quotients by up to two floats.
+    near = [float(guess + step * np.spacing(guess)) for step in (-2, -1, 1, 2)]
     return number_text(next((g for g in near if g > 0 and inverse / g == value), guess))
 
 
