@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("binary_coder.c", "symbol_coder.c", "bit_io.c", "kinematics.c", "lifting.c")
+SOURCES = ("binary_coder.c", "symbol_coder.c", "bit_io.c", "kinematics.c", "lifting.c", "bap.c", "fba.c")
 COMPILE = (
     "-target",
     "wasm32-freestanding",
