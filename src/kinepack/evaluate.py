@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import platform
 import subprocess
 import time
@@ -56,8 +57,13 @@ class Result:
     commit: str
     machine: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: a metric that is not finite (a still mesh has no relative error) becomes None."""
+        metrics = {name: value if math.isfinite(value) else None for name, value in self.metrics.items()}
+        return {**dataclasses.asdict(self), "metrics": metrics}
+
     def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps(self.to_dict())
 
 
 def evaluate(
