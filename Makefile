@@ -1,0 +1,71 @@
+# `make help` lists the targets. Everything is installed into .venv and build/test-env; nothing outside this folder.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+RUN_ENV := .venv
+TEST_ENV := build/test-env
+RUN_STAMP := $(RUN_ENV)/.installed
+TEST_STAMP := $(TEST_ENV)/.installed
+
+VALIDATORS := tests/validators
+NODE_STAMP := $(VALIDATORS)/node_modules/.installed
+
+BUILD_FILES := pyproject.toml CMakeLists.txt $(shell find kernels -type f -not -path '*/__pycache__/*' 2>/dev/null)
+SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test lint bench wasm readme clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(RUN_STAMP) ## install into .venv, compress the samples, write out/report.html
+	@mkdir -p out
+	$(RUN_ENV)/bin/kinepack demo -o out/report.html
+
+test: lint $(if $(and $(shell command -v npm 2>/dev/null),$(wildcard $(VALIDATORS)/package-lock.json)),$(NODE_STAMP)) ## set up, check style, types and layers, run all tests
+	$(TEST_ENV)/bin/python -m pytest -n $(WORKERS)
+
+lint: $(TEST_STAMP) ## style, types and layers only
+	$(TEST_ENV)/bin/ruff check .
+	$(TEST_ENV)/bin/ruff format --check .
+	$(TEST_ENV)/bin/mypy
+	$(TEST_ENV)/bin/lint-imports
+
+bench: $(TEST_STAMP) ## measure speed and size, renew benches/results and the table in README.md
+	$(TEST_ENV)/bin/python benches/kinematics.py
+	$(TEST_ENV)/bin/python benches/codecs.py
+	$(TEST_ENV)/bin/python benches/readme_table.py
+
+readme: $(TEST_STAMP) ## renew the table in README.md from benches/results
+	$(TEST_ENV)/bin/python benches/readme_table.py
+
+wasm: $(TEST_STAMP) ## compile the kernels to build/kinepack.wasm
+	$(TEST_ENV)/bin/python kernels/build_wasm.py build/kinepack.wasm
+
+clean: ## remove everything that make made
+	rm -rf .venv build out $(VALIDATORS)/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# A plain install, as a user would have it: it copies the sources, so any change of them installs again.
+$(RUN_STAMP): $(BUILD_FILES) $(SOURCES) README.md LICENSE
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kinepack needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	@test -x $(RUN_ENV)/bin/python || $(PYTHON) -m venv $(RUN_ENV)
+	@echo "Installing Kinepack into $(RUN_ENV) (a minute or two the first time)"
+	$(RUN_ENV)/bin/python -m pip install $(PIP_FLAGS) ".[all]"
+	@touch $@
+
+# Editable: changes of Python files count at once, only the build files install again.
+$(TEST_STAMP): $(BUILD_FILES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Kinepack needs Python 3.11 or newer; try: make PYTHON=python3.12")'
+	@test -x $(TEST_ENV)/bin/python || $(PYTHON) -m venv $(TEST_ENV)
+	@echo "Installing Kinepack and its development tools into $(TEST_ENV) (a few minutes the first time)"
+	$(TEST_ENV)/bin/python -m pip install $(PIP_FLAGS) -e ".[dev]"
+	@touch $@
+
+$(NODE_STAMP): $(VALIDATORS)/package-lock.json
+	cd $(VALIDATORS) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
