@@ -14,7 +14,18 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("binary_coder.c", "symbol_coder.c", "bit_io.c", "kinematics.c", "lifting.c", "bap.c", "fba.c")
+SOURCES = (
+    "binary_coder.c",
+    "symbol_coder.c",
+    "bit_io.c",
+    "kinematics.c",
+    "lifting.c",
+    "kine_entropy.c",
+    "kine_descent.c",
+    "kine_pose.c",
+    "bap.c",
+    "fba.c",
+)
 COMPILE = (
     "-target",
     "wasm32-freestanding",

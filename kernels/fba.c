@@ -277,7 +277,7 @@ static int32_t start_models(model *m, uint32_t *scratch, size_t scratch_size)
     uint32_t scale = SCALE[m->quant];
     size_t used = 0;
     if (scale == 0)
-        scale = 1;
+        return KP_CORRUPT; /* "no quantiser" has no ranges */
     for (uint32_t i = 0; i < m->count; i++) {
         if (!m->on[i])
             continue;
@@ -446,7 +446,7 @@ static int32_t get_values(bit_reader *r, model *m, uint32_t kind, const int32_t 
                           int32_t *row)
 {
     decoder d;
-    uint32_t scale = SCALE[m->quant] ? SCALE[m->quant] : 1;
+    uint32_t scale = SCALE[m->quant];
     start_decoder(&d, r);
     for (uint32_t i = 0; i < m->count; i++) {
         if (!m->on[i])

@@ -131,6 +131,38 @@ int32_t kp_kine_descend(const float *y, size_t rows, size_t tracks, const float 
                         float *curvature, float *vectors, uint32_t *limits, int32_t *means, int32_t *runs,
                         uint8_t *logs, int32_t *q);
 
+/* ---- MPEG-4 body animation ------------------------------------------------------------------------------------- */
+
+/* A bare FBA stream of I and P frames. Parameters are numbered in group order. levels[frames * those that are on],
+ * intra[frames], on[count], ranges[4 * count] are the 5-bit k of I maximum, I minimum, P maximum and P minimum.
+ * sixteenths: frames a second times 16, or 0 to leave it out. scratch[3722 * count] is always enough. */
+int32_t kp_fba_encode(const int32_t *levels, const uint8_t *intra, size_t frames, const uint8_t *on,
+                      const int32_t *ranges, size_t count, const uint8_t *group_sizes, uint32_t groups, uint32_t quant,
+                      uint32_t sixteenths, uint32_t *scratch, size_t scratch_size, uint8_t *out, size_t capacity,
+                      size_t *size);
+/* values[capacity * width] receives reconstructed parameters; columns[count] says where, or -1. used[count] tells
+ * which parameters were on in some frame. */
+int32_t kp_fba_decode(const uint8_t *data, size_t size, size_t count, const uint8_t *group_sizes, uint32_t groups,
+                      const int32_t *steps, const int32_t *columns, size_t width, uint32_t *scratch,
+                      size_t scratch_size, int32_t *values, size_t capacity, size_t *frames, uint8_t *used,
+                      uint32_t *sixteenths);
+
+/* Segments of mpeg4-float, bap-indexing and sparse-indexing (docs/codecs). symbols[4 * (frames - 1) * width],
+ * tables[257], table[1 << bits], columns[2 * width]; out[frames * width], or (rows + 1) * width. */
+int32_t kp_float_frames_decode(const uint8_t *data, size_t size, size_t frames, size_t width, uint16_t *symbols,
+                               uint32_t *tables, float *out);
+int32_t kp_indexed_decode(const uint8_t *data, size_t size, size_t rows, size_t width, size_t fdf, uint32_t bits,
+                          size_t rows_per_table, float *table, float *out);
+int32_t kp_sparse_indexed_decode(const uint8_t *data, size_t size, size_t rows, size_t width, size_t fdf, uint32_t bits,
+                                 size_t rows_per_table, uint32_t half, float *table, uint32_t *columns, float *out);
+
+/* The encoder's rows of one table: x[(rows + 1) * width], its first row and that of out[(rows + 1) * width] are the
+ * poses before. A value is released when |accumulated - mean| > threshold. edges[buckets - 1] ascend. deltas[rows *
+ * fdf], indices and released [rows * (width - fdf)], carry[width] is read and updated. */
+int32_t kp_index_rows(const double *x, size_t rows, size_t width, size_t fdf, const double *edges, const float *table,
+                      size_t buckets, const double *mean, const double *threshold, uint32_t closed, double *carry,
+                      float *deltas, uint16_t *indices, uint8_t *released, float *out);
+
 /* binding: end */
 
 #endif
