@@ -320,7 +320,7 @@ def test_other_rigs_keep_their_joints_in_place() -> None:
     joints = (
         Joint("Hips", -1, (1, 2, 3), "zxy"),
         Joint("Left Leg", 0, (1, 0, 0), "xyz"),
-        Joint("Right Leg", 0, (-1, 0, 0), "yzx", end_sites=((0, -1, 0),)),
+        Joint("Right Leg", 0, (-1, 0, 0), "yzx", end_sites=((0, -1, 0), (1, 0, 0))),
         Joint("Foot", 1, (0, -2, 0), "zyx"),
         Joint("Toe", 3, (0, 0, 1), "xyz"),
     )
@@ -331,6 +331,7 @@ def test_other_rigs_keep_their_joints_in_place() -> None:
     clip = Clip(Skeleton(joints, tuple(channels), 10.0), values, 1 / 30, "run")
     written = asf_amc.write([clip], "run", WriteOptions())
     assert any("scalar" in line for line in written.lost) and any("frame rate" in line for line in written.lost)
+    assert any(line.startswith("1 end sites") for line in written.lost)
     again = back(clip, fps=30)
     names = ["root", "Left_Leg", "Right_Leg", "Foot", "Toe"]
     origins = forward_kinematics(again).origins[:, [again.skeleton.index(name) for name in names]]

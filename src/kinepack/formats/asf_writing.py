@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.errors import UnsupportedContent
+from kinepack.errors import FormatError, UnsupportedContent
 from kinepack.formats.asf import ENDLESS, AngleUnit, axis_degrees, tip
 from kinepack.formats.text import number_text, numbers_text, plain_euler, safe_name, shortest
 from kinepack.model import Channel, Clip, Joint, Skeleton
@@ -48,8 +49,9 @@ def _axis_text(skeleton: Skeleton, joint: Joint, angle: str) -> str:
     """As read where that still says the same, else in the file's unit, x first."""
     unit: AngleUnit = "rad" if angle == "rad" else "deg"
     noted = skeleton.notes.get(f"asf.axis.{joint.name}", "")
-    if noted and axis_degrees(noted, unit) == joint.axis_deg:
-        return noted
+    with contextlib.suppress(ValueError, FormatError):  # a note may come from anywhere
+        if noted and axis_degrees(noted, unit) == joint.axis_deg:
+            return noted
     return f"{numbers_text(joint.axis_deg if unit == 'deg' else np.radians(joint.axis_deg).tolist())} XYZ"
 
 
@@ -159,6 +161,9 @@ def as_bones(clip: Clip) -> tuple[Clip, list[str]]:
     added = len(layout.joints) - len(old.joints)
     if added:
         lost.append(f"{added} bones without freedom were added to keep joints in place")
+    sites = sum(len(joint.end_sites) for joint in old.joints) - _kept_sites(old)
+    if sites:
+        lost.append(f"{sites} end sites that are no bone's end")
     renamed = [n for i, j in enumerate(old.joints) if (n := j.name) != layout.joints[layout.of[i]].name]
     if renamed:
         lost.append(f"{len(renamed)} joints were renamed: {', '.join(map(repr, renamed[:5]))}")
@@ -167,6 +172,12 @@ def as_bones(clip: Clip) -> tuple[Clip, list[str]]:
     values = _added_translations(clip)[:, columns]
     skeleton = Skeleton(tuple(layout.joints), tuple(channels), old.unit_cm, old.angle_unit, "add")
     return Clip(skeleton, values, clip.frame_time, clip.name), lost
+
+
+def _kept_sites(old: Skeleton) -> int:
+    """End sites that become a bone's end: the first one of joints without children, but for the root."""
+    parents = {joint.parent for joint in old.joints}
+    return sum(bool(joint.end_sites) for index, joint in enumerate(old.joints) if index and index not in parents)
 
 
 def _lay_out(old: Skeleton) -> _Layout:

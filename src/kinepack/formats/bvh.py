@@ -105,6 +105,7 @@ def _read_hierarchy(lines: Sequence[str], file: str, limits: Limits) -> tuple[li
         raise FormatError("a BVH file starts with HIERARCHY", file=file, line=first[0])
     nodes: list[_Node] = []
     stack: list[tuple[int, _Node]] = []
+    blocks = 0
     opened: _Node | None = None  # a joint whose "{" has not come yet
     for line, keyword, rest in statements:
         if opened is not None:
@@ -120,7 +121,7 @@ def _read_hierarchy(lines: Sequence[str], file: str, limits: Limits) -> tuple[li
             return nodes, line
         elif keyword in ("root", "joint", "end"):
             opened = _open(keyword, rest, stack, file, line)
-            limits.charge("joints", len(nodes) + sum(len(n.sites) for _, n in stack) + 1)
+            blocks = limits.charge("joints", blocks + 1)
         else:
             _describe(stack[-1][1] if stack else None, keyword, rest, file, line)
     raise FormatError("the file ends before MOTION", file=file, line=len(lines))
