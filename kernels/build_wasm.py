@@ -14,18 +14,6 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = (
-    "binary_coder.c",
-    "symbol_coder.c",
-    "bit_io.c",
-    "kinematics.c",
-    "lifting.c",
-    "kine_entropy.c",
-    "kine_descent.c",
-    "kine_pose.c",
-    "bap.c",
-    "fba.c",
-)
 COMPILE = (
     "-target",
     "wasm32-freestanding",
@@ -48,7 +36,7 @@ def functions() -> list[str]:
 def build(out: Path) -> None:
     """Writes the module to `out`."""
     compiler = [sys.executable, "-m", "ziglang", "cc"]
-    sources = [str(HERE / name) for name in SOURCES]
+    sources = sorted(map(str, HERE.glob("*.c")))
     exports = [f"-Wl,--export={name}" for name in functions()]
     subprocess.run([*compiler, *COMPILE, *FLOATS, *LINK, *exports, "-o", str(out), *sources], check=True)
 
