@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import Any
 
@@ -66,6 +67,13 @@ def test_names_are_escaped() -> None:
 def test_thin_rows_give_a_page(rows: list[dict[str, Any]]) -> None:
     assert "</html>" in write_report(rows)
     assert "</html>" in curve_report(rows, "Curve")
+
+
+def test_a_metric_that_is_not_finite_is_left_out() -> None:
+    still = MESH.with_vertices(np.repeat(MESH.vertices[:1], MESH.frames, axis=0))
+    row = dataclasses.replace(evaluate(still, "raw"), metrics={"kg": float("inf"), "d_a": float("nan")})
+    html = write_report([row]) + curve_report([row], "Curve")
+    assert "Infinity" not in html and "NaN" not in html and "<td>inf" not in html
 
 
 def test_plots_follow_the_colours_of_the_page() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+from kinepack.evaluate import Result
 from kinepack.metrics import METRICS
 from kinepack.model import Clip, Model
 from kinepack.report.page import page
@@ -25,7 +26,9 @@ class Comparison:
     copies: Mapping[str, Model] = field(default_factory=dict)
 
 
-def write_report(rows: Iterable[Any], comparisons: Sequence[Comparison] = (), *, title: str = "Kinepack report") -> str:
+def write_report(
+    rows: Iterable[Result | Row], comparisons: Sequence[Comparison] = (), *, title: str = "Kinepack report"
+) -> str:
     """HTML of all rows, a section per source; `comparisons` are matched to sources by the original's name."""
     table = plain(rows)
     shown = {comparison.original.name: comparison for comparison in comparisons}
@@ -33,7 +36,7 @@ def write_report(rows: Iterable[Any], comparisons: Sequence[Comparison] = (), *,
     return page(title, _summary(table), [*sections, _raw_rows(table)])
 
 
-def curve_report(rows: Iterable[Any], title: str) -> str:
+def curve_report(rows: Iterable[Result | Row], title: str) -> str:
     """HTML of rate-distortion curves: one plot per main metric and source, and the rows as a table."""
     table = plain(rows)
     sections = [_curve_section(name, group) for name, group in by_source(table).items()]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.errors import UsageError
+from kinepack.evaluate import Result
 from kinepack.metrics import d_f, joint_error
 from kinepack.model import Clip, Model
 from kinepack.report.drawing import MARKERS, PALETTE, figure, style, to_svg
@@ -17,7 +18,7 @@ from kinepack.report.rows import Row, axis_title, by_codec, label, plain, unit, 
 _WIDTH = 5.2
 
 
-def rate_distortion_svg(rows: Iterable[Any], x: str = "motion_bytes", y: str = "joint_rms") -> str:
+def rate_distortion_svg(rows: Iterable[Result | Row], x: str = "motion_bytes", y: str = "joint_rms") -> str:
     """Error over size, one line per codec, both logarithmic; rows without loss sit on the lower edge."""
     table = [row for row in plain(rows) if value(row, x) and value(row, y) is not None]
     with style():
@@ -68,7 +69,7 @@ def short_number(amount: float) -> str:
     return f"{amount:.10g}"
 
 
-def sizes_svg(rows: Iterable[Any]) -> str:
+def sizes_svg(rows: Iterable[Result | Row]) -> str:
     """A bar per row: what the motion takes on disk, and the raw size above them all."""
     table = plain(rows)
     names = [label(row) for row in table]

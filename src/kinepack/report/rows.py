@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kinepack.evaluate import Result
 from kinepack.metrics import METRICS
 
 Row = Mapping[str, Any]
@@ -34,9 +34,9 @@ _TITLES = {
 }
 
 
-def plain(rows: Iterable[Any]) -> list[Row]:
-    """Result rows, be they dataclasses or dicts, as dicts."""
-    return [dataclasses.asdict(r) if dataclasses.is_dataclass(r) and not isinstance(r, type) else r for r in rows]
+def plain(rows: Iterable[Result | Row]) -> list[Row]:
+    """Result rows as the dicts that their JSON lines hold; a metric that is not finite is None there."""
+    return [row.to_dict() if isinstance(row, Result) else row for row in rows]
 
 
 def value(row: Row, key: str) -> float | None:
