@@ -20,7 +20,7 @@ from kinepack.report import (
     sizes_svg,
     write_report,
 )
-from kinepack.report.rows import number, seconds
+from kinepack.report.rows import number, seconds, shortened
 from kinepack.samples import fish, human
 
 pytest.importorskip("matplotlib")
@@ -108,3 +108,8 @@ def test_numbers(amount: float | None, text: str) -> None:
 
 def test_seconds() -> None:
     assert [seconds(t) for t in (2.0, 0.0123, 5e-6, 1e-9)] == ["2.00 s", "12.3 ms", "5.00 µs", "1.00 ns"]
+
+
+def test_settings_are_shortened() -> None:
+    assert shortened("delta-lzma:step=1.18168031254,order=2") == "delta-lzma:step=1.182,order=2"
+    assert shortened("step=1.25e-07") == "step=1.25e-07"

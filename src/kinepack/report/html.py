@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
 
 from kinepack.evaluate import Result
 from kinepack.metrics import METRICS
@@ -15,7 +14,7 @@ from kinepack.model import Clip, Model
 from kinepack.report.page import page
 from kinepack.report.picture import overlay_png
 from kinepack.report.plots import error_over_time_svg, rate_distortion_svg, sizes_svg
-from kinepack.report.rows import MAIN_METRICS, Row, by_codec, by_source, number, plain, seconds, unit, value
+from kinepack.report.rows import MAIN_METRICS, Row, by_codec, by_source, number, plain, seconds, shortened, unit, value
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def _short_table(rows: list[Row]) -> str:
     lines = []
     for row in rows:
         cells = [
-            escape(str(row.get("settings") or "")),
+            escape(shortened(str(row.get("settings") or ""))),
             f"{row['motion_bytes']:,}",
             f"{number(value(row, 'ratio'))} : 1",
         ]
@@ -152,7 +151,7 @@ def _all_metrics(rows: list[Row]) -> str:
 
 
 def _row_name(row: Row) -> str:
-    return f"{row['codec']} {row.get('settings') or ''}".strip()
+    return shortened(f"{row['codec']} {row.get('settings') or ''}".strip())
 
 
 def _metric_head(metric: str) -> str:
@@ -192,7 +191,7 @@ def _picture(comparison: Comparison) -> str:
     """The copy with the label given last, which a caller orders to be the most interesting."""
     name, copy = list(comparison.copies.items())[-1]
     data = base64.b64encode(overlay_png(comparison.original, copy)).decode()
-    words = f"Original in grey, decoded from {name} in red"
+    words = f"Original in grey, decoded from {shortened(name)} in red"
     image = f'<img alt="{escape(words)}" src="data:image/png;base64,{data}">'
     caption = f"<figcaption>{escape(words)}.</figcaption>"
     return f'<figure class="strip"><div class="scroll">{image}</div>{caption}</figure>'

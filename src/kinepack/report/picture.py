@@ -22,7 +22,7 @@ _WIDTH = 9.0
 """Inches."""
 
 
-def overlay_png(original: Model, copy: Model, frames: Sequence[int] | int = 8) -> bytes:
+def overlay_png(original: Model, copy: Model, frames: Sequence[int] | int = 10) -> bytes:
     """A strip of frames (given, or so many spread over the animation) as a PNG with a clear background."""
     if type(original) is not type(copy) or original.frames != copy.frames:
         raise UsageError("only two animations of the same kind and length can be drawn over each other")

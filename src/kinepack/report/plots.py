@@ -13,7 +13,7 @@ from kinepack.evaluate import Result
 from kinepack.metrics import d_f, joint_error
 from kinepack.model import Clip, Model
 from kinepack.report.drawing import MARKERS, PALETTE, figure, style, to_svg
-from kinepack.report.rows import Row, axis_title, by_codec, label, plain, unit, value
+from kinepack.report.rows import Row, axis_title, by_codec, label, plain, shortened, unit, value
 
 _WIDTH = 5.2
 
@@ -87,7 +87,7 @@ def sizes_svg(rows: Iterable[Result | Row]) -> str:
             text = f"{size:,.0f}" + (f" ({raw / size:.3g} : 1)" if position and size else "")
             axes.annotate(text, (size, position), (5, 0), textcoords="offset points", va="center", fontsize=9.5)
         axes.set_yticks(range(len(table) + 1), ["raw float32", *names])
-        axes.set_xlim(0, max([raw, *sizes, 1.0]) * 1.5)
+        axes.set_xlim(0, max([raw, *sizes, 1.0]) * 1.6)
         axes.invert_yaxis()
         axes.tick_params(length=0)
         axes.set_xticks([])
@@ -105,7 +105,7 @@ def error_over_time_svg(original: Model, copies: Mapping[str, Model]) -> str:
         drawn = figure(_WIDTH, 3.2)
         axes = drawn.subplots()
         for index, (name, error) in enumerate(errors.items()):
-            axes.plot(seconds, error, color=PALETTE[index % len(PALETTE)], linewidth=1.1, label=name)
+            axes.plot(seconds, error, color=PALETTE[index % len(PALETTE)], linewidth=1.1, label=shortened(name))
         axes.set_xlim(0, max(float(seconds[-1]), original.frame_time))
         _error_scale(axes, list(errors.values()))
         axes.set_xlabel("time [s]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -58,7 +59,12 @@ def axis_title(key: str) -> str:
 
 def label(row: Row) -> str:
     """Codec and its settings in one word."""
-    return f"{row['codec']}:{row['settings']}" if row.get("settings") else str(row["codec"])
+    return shortened(f"{row['codec']}:{row['settings']}" if row.get("settings") else str(row["codec"]))
+
+
+def shortened(settings: str) -> str:
+    """Numbers with four digits that count, as a fitted setting has many more: step=1.18168031254 -> step=1.182."""
+    return re.sub(r"\d+\.\d+(?![\d.]*e)", lambda found: f"{float(found[0]):.4g}", settings)
 
 
 def by_source(rows: Iterable[Row]) -> dict[str, list[Row]]:
