@@ -239,7 +239,9 @@ def _format_of(source: Source) -> Format:
 
 
 def formats_in_folder(source: Source) -> list[Format]:
-    """A folder has the format of the files in it."""
+    """A folder has the format of the files in it; a file, which is among its neighbours, has its own."""
+    if source.name in source.neighbours():
+        return []
     return next((found for name in source.neighbours() if (found := formats_for(name))), [])
 
 

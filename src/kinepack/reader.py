@@ -71,13 +71,7 @@ class ClipReader:
 
     def damage(self) -> list[tuple[SegmentEntry, str]]:
         """The segments that fail their checksum or do not decode, each with the reason."""
-        found = []
-        for entry in self.record.segments:
-            try:
-                self._file.container.segment(self._entry, entry)
-            except BitstreamError as error:
-                found.append((entry, error.message))
-        return found
+        return [(entry, fault) for entry in self.record.segments if (fault := self._fault(entry))]
 
     def salvage(self) -> Model:
         """The whole clip with each damaged run of frames held at the nearest good frame."""
@@ -125,11 +119,18 @@ class ClipReader:
         return self._decode(window, list(segments_in(self.record, *window, layers)))
 
     def _whole(self, entry: SegmentEntry) -> bool:
+        return not self._fault(entry)
+
+    def _fault(self, entry: SegmentEntry) -> str:
+        """Why a segment cannot be used, or "" if it can; layers above the lowest are only checked by checksum."""
         try:
             self._file.container.segment(self._entry, entry)
-        except BitstreamError:
-            return False
-        return True
+            if entry.layer == 0:
+                window = (entry.first, entry.first + entry.frames)
+                self._decode(window, list(segments_in(self.record, *window, 1)))
+        except BitstreamError as error:
+            return error.message
+        return ""
 
     def _window(self, start: int, stop: int | None) -> Window:
         stop = self.frames if stop is None else stop
@@ -153,8 +154,8 @@ class Reader(Mapping[str, ClipReader]):
         self, place: str | Path | bytes, *, skeleton: str | Path | bytes | None = None, limits: Limits = DEFAULT_LIMITS
     ) -> None:
         self.limits = limits
-        self.container = ContainerReader(open_source(place), limits)
         self._external = read_statics(skeleton, limits) if skeleton is not None else {}
+        self.container = ContainerReader(open_source(place), limits)
         self._layouts: dict[int | bytes, Layout] = {}
 
     def layout(self, static: int | bytes) -> Layout:
@@ -179,6 +180,9 @@ class Reader(Mapping[str, ClipReader]):
         if not 0 <= key < len(self):
             raise UsageError(f"the file has {len(self)} clips, no number {key}")
         return ClipReader(self, self.container.clip(key))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.container.names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.container.names)

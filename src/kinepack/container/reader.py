@@ -59,8 +59,12 @@ class ContainerReader:
         self._places: list[int] = []
         self._clips: dict[int, ClipEntry] = {}
         self.names: list[str] = []
-        self._check_header()
-        self._walk_to_clips()
+        try:
+            self._check_header()
+            self._walk_to_clips()
+        except BaseException:  # nobody else can close what never came to be
+            source.close()
+            raise
 
     def clip(self, index: int) -> ClipEntry:
         """The description and index of one clip."""
