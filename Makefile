@@ -13,6 +13,7 @@ NODE_STAMP := $(VALIDATORS)/node_modules/.installed
 
 BUILD_FILES := pyproject.toml CMakeLists.txt $(shell find kernels -type f -not -path '*/__pycache__/*' 2>/dev/null)
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
+BENCHES := $(filter-out benches/readme_table.py,$(sort $(wildcard benches/*.py)))
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -36,8 +37,7 @@ lint: $(TEST_STAMP) ## style, types and layers only
 	$(TEST_ENV)/bin/lint-imports
 
 bench: $(TEST_STAMP) ## measure speed and size, renew benches/results and the table in README.md
-	$(TEST_ENV)/bin/python benches/kinematics.py
-	$(TEST_ENV)/bin/python benches/codecs.py
+	@set -e; for bench in $(BENCHES); do echo "== $$bench"; $(TEST_ENV)/bin/python $$bench; done
 	$(TEST_ENV)/bin/python benches/readme_table.py
 
 readme: $(TEST_STAMP) ## renew the table in README.md from benches/results
