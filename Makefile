@@ -10,6 +10,9 @@ TEST_STAMP := $(TEST_ENV)/.installed
 
 VALIDATORS := tests/validators
 NODE_STAMP := $(VALIDATORS)/node_modules/.installed
+# Without npm the tests that need it are skipped. (sh -c: `command` is no program that make could start.)
+NPM := $(shell sh -c 'command -v npm')
+NODE_READY := $(if $(and $(NPM),$(wildcard $(VALIDATORS)/package-lock.json)),$(NODE_STAMP))
 
 BUILD_FILES := pyproject.toml CMakeLists.txt $(shell find kernels -type f -not -path '*/__pycache__/*' 2>/dev/null)
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*')
@@ -27,7 +30,7 @@ run: $(RUN_STAMP) ## install into .venv, compress the samples, write out/report.
 	@mkdir -p out
 	$(RUN_ENV)/bin/kinepack demo -o out/report.html
 
-test: lint $(if $(and $(shell command -v npm 2>/dev/null),$(wildcard $(VALIDATORS)/package-lock.json)),$(NODE_STAMP)) ## set up, check style, types and layers, run all tests
+test: lint $(NODE_READY) ## set up, check style, types and layers, run all tests
 	$(TEST_ENV)/bin/python -m pytest -n $(WORKERS)
 
 lint: $(TEST_STAMP) ## style, types and layers only
