@@ -35,7 +35,7 @@ EXIT_CODES = {
 
 def split_help(command: Callable[..., None]) -> tuple[str, list[str]]:
     """A command's docstring as its text and its examples."""
-    text, _, examples = inspect.getdoc(command).__str__().partition(EXAMPLES)
+    text, _, examples = (inspect.getdoc(command) or "").partition(EXAMPLES)
     return text.strip(), [line.strip() for line in examples.splitlines() if line.strip()]
 
 
