@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import kinepack
 from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Clip
 from kinepack.samples import fish, human
@@ -24,6 +27,14 @@ def test_human_has_the_skeleton_of_the_papers(walker: Clip) -> None:
 def test_samples_are_deterministic(walker: Clip) -> None:
     assert human() == walker
     assert fish() == fish()
+
+
+def test_human_is_an_acclaim_rig(walker: Clip, tmp_path: Path) -> None:
+    assert kinepack.write(walker, tmp_path / "human.amc") == []
+    again = kinepack.read(tmp_path / "human.amc")
+    assert isinstance(again, Clip)
+    assert np.array_equal(again.values, walker.values)
+    assert [j.name for j in again.skeleton.joints] == [j.name for j in walker.skeleton.joints]
 
 
 @pytest.mark.parametrize("foot", ["lfoot", "rfoot"])

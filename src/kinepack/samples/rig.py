@@ -95,8 +95,14 @@ def _joint(bone: _Bone, parent: int, joints: list[Joint]) -> Joint:
         bone.name,
         parent,
         offset=(x, y, z),
-        order="zyx",
+        order=_order(bone.channels),
         axis_deg=axis,
         direction=bone.direction,
         length=bone.length,
     )
+
+
+def _order(channels: str) -> str:
+    """ASF's: the last degree of freedom is the leftmost matrix; absent axes, which turn nothing, come after."""
+    turns = "".join(kind[1] for kind in reversed(channels.split()))
+    return turns + "".join(axis for axis in "zyx" if axis not in turns)
