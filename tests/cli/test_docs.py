@@ -88,4 +88,4 @@ def test_table_of_layers_is_the_contract() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     table = page.split("<!-- layers -->")[1].split("<!-- /layers -->")[0].strip().splitlines()[2:]
     documented = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table]
-    assert documented == [layer.split(" | ") for layer in contract]
+    assert documented == [layer.strip("()").split(" | ") for layer in contract]
