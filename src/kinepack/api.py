@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kinepack.codecs.base import Codec, Layout, Progress, Stream, codec_from_spec
+from kinepack.codecs.base import Codec, Layout, Progress, Stream, codec_from_spec, layout_of, matrix_of
 from kinepack.container.static import digest_of, pack_mesh, pack_skeleton
 from kinepack.container.writer import CodedClip, CodedSegment, write_atomically, write_container, write_static
 from kinepack.errors import ConfigError, FormatError, UnsupportedContent, UsageError
@@ -111,7 +111,8 @@ def compress(
 ) -> bytes:
     """The bytes of a `.kine` file.
 
-    `target` ("joint_rms<=0.1") finds the smallest file that keeps the error, `max_bytes` the best file that fits.
+    `target` ("joint_rms<=0.1") finds the smallest file that keeps the error, `max_bytes` the best file that fits;
+    several clips share the bytes by their raw sizes.
     With `skeleton_ref` the skeleton is not stored but referred to by hash in that file, which is made if missing.
     Other keywords go to `read` when the source is a path.
     """
@@ -121,8 +122,7 @@ def compress(
     for number, model in enumerate(models):
         part = _part(progress, number, len(models))
         chosen = codec_from_spec(codec or DEFAULT_CODECS[type(model)])
-        chosen, stream = _encode(model, chosen, wish, max_bytes, part)
-        coded.append(_coded(chosen, stream, skeleton_ref))
+        coded.append(_encode(model, chosen, wish, _share(max_bytes, model, models), skeleton_ref, part))
     return write_container(coded)
 
 
@@ -157,34 +157,42 @@ def info(place: Place | bytes, *, skeleton: Place | bytes | None = None) -> dict
 
 
 def _encode(
-    model: Model, codec: Codec, target: Target | None, max_bytes: int | None, progress: Progress | None
-) -> tuple[Codec, Stream]:
+    model: Model,
+    codec: Codec,
+    target: Target | None,
+    max_bytes: int | None,
+    skeleton_ref: Place | None,
+    progress: Progress | None,
+) -> CodedClip:
     if not isinstance(model, codec.sources):
         kinds = " or ".join(t.__name__ for t in codec.sources)
         raise ConfigError(f"{codec.id} compresses {kinds}, not {type(model).__name__}", hint="kinepack codecs")
+    if target and not isinstance(model, METRICS[target.metric].source):
+        raise ConfigError(f"{target.metric} does not apply to a {type(model).__name__}", hint="kinepack metrics")
+    layout, external = layout_of(model), skeleton_ref is not None
+    static = _refer(Path(skeleton_ref), layout) if skeleton_ref is not None else _pack_static(layout)
     if target is None and max_bytes is None:
-        return codec, codec.encode(model, progress)
+        return _coded(codec, codec.encode(model, progress), static, external)
 
     def probe(candidate: Codec) -> Probe:
         stream = candidate.encode(model)
         error = METRICS[target.metric].measure(model, candidate.decode(stream)) if target else 0.0
-        return Probe(_motion_bytes(candidate, stream), error, stream)
+        coded = _coded(candidate, stream, static, external)
+        return Probe(len(write_container([coded])), error, coded)
 
-    if target and not isinstance(model, METRICS[target.metric].source):
-        raise ConfigError(f"{target.metric} does not apply to a {type(model).__name__}", hint="kinepack metrics")
-    found, best = fit(codec, probe, target=target, max_bytes=max_bytes, step=progress)
-    return found, best.result
-
-
-def _motion_bytes(codec: Codec, stream: Stream) -> int:
-    """File size without the skeleton: what a byte budget is about."""
-    data = write_container([_coded(codec, stream, None)])
-    return int(Reader(data).info()["motion_bytes"])
+    best: CodedClip = fit(codec, probe, target=target, max_bytes=max_bytes, step=progress)[1].result
+    return best
 
 
-def _coded(codec: Codec, stream: Stream, skeleton_ref: Place | None) -> CodedClip:
-    external = skeleton_ref is not None
-    static = _refer(Path(skeleton_ref), stream.layout) if skeleton_ref is not None else _pack_static(stream.layout)
+def _share(max_bytes: int | None, model: Model, models: Sequence[Model]) -> int | None:
+    """The part of a file's bytes that one of its clips may use."""
+    if max_bytes is None or len(models) == 1:
+        return max_bytes
+    contents = sum(len(m.name.encode()) + 12 for m in models)
+    return int((max_bytes - contents) * matrix_of(model).size / sum(matrix_of(m).size for m in models))
+
+
+def _coded(codec: Codec, stream: Stream, static: bytes, external: bool) -> CodedClip:
     segments = [CodedSegment(s.first, s.frames, s.layer, s.data) for s in stream.segments]
     return CodedClip(
         stream.name,

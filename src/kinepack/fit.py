@@ -167,4 +167,9 @@ def _try(codec: Codec, probe: Callable[[Codec], Probe]) -> Probe | None:
 
 def _unreachable(codec: Codec, target: Target | None, max_bytes: int | None) -> TargetUnreachable:
     wish = f"{target.metric}<={target.value:g}" if target else f"{max_bytes:,} bytes"
-    return TargetUnreachable(f"no setting of {codec.id} reaches {wish}", hint="try another codec or a looser target")
+    hint = (
+        "try another codec or a looser target"
+        if target
+        else "the file includes the skeleton: --skeleton-ref stores it apart"
+    )
+    return TargetUnreachable(f"no setting of {codec.id} reaches {wish}", hint=hint)

@@ -109,7 +109,7 @@ MaxBytes = Annotated[
         "--max-bytes",
         metavar="N",
         min=1,
-        help="Best quality in this many bytes, skeleton not counted.",
+        help="Best quality in a file of this many bytes.",
         show_default=False,
         rich_help_panel=_SIZE,
     ),
