@@ -106,6 +106,7 @@ class _Axis:
             value = math.exp(math.log(self.best) + position * math.log(self.least / self.best))
         else:
             value = self.best + position * (self.least - self.best)
+        value = float(f"{value:.4g}")  # a setting that a person can read, and that costs few bytes in the file
         value = min(max(value, min(self.best, self.least)), max(self.best, self.least))
         return round(value) if self.whole else value
 
