@@ -30,7 +30,8 @@ class Builder:
 
     def array(self, values: NDArray[Any], kind: str, *, target: int | None = None, bounds: bool = False) -> int:
         """An accessor of its own buffer view; float64 is rounded to float32."""
-        stored = np.ascontiguousarray(values, None if values.dtype.name in _COMPONENTS else FLOAT)
+        with np.errstate(over="ignore"):
+            stored = np.ascontiguousarray(values, None if values.dtype.name in _COMPONENTS else FLOAT)
         if stored.dtype == FLOAT and not np.isfinite(stored).all():
             raise UnsupportedContent("glTF holds float32 numbers, and some are too large for that")
         content = stored.tobytes()

@@ -43,7 +43,7 @@ def write_models(models: Sequence[Model], name: str) -> Written:
 
 
 def _built_clips(clips: Sequence[Clip]) -> tuple[Builder, list[str]]:
-    plain = [to_quaternions(to_plain(clip)) for clip in clips]
+    plain = [_with_quaternions(to_plain(clip)) for clip in clips]
     metres = [scaled(clip, 100.0) for clip in plain]
     skeleton = metres[0].skeleton
     if any(clip.skeleton.joints != skeleton.joints or clip.unit_cm != 100.0 for clip in metres):
@@ -58,6 +58,11 @@ def _built_clips(clips: Sequence[Clip]) -> tuple[Builder, list[str]]:
     for clip in metres:
         _add_animation(builder, clip)
     return builder, _lost(skeleton, clips)
+
+
+def _with_quaternions(clip: Clip) -> Clip:
+    """The clip turned by quaternions; one that is already keeps its numbers and their signs."""
+    return to_quaternions(clip) if len(clip.skeleton.select("rv")) else clip
 
 
 def _lost(skeleton: Skeleton, clips: Sequence[Clip]) -> list[str]:
@@ -200,8 +205,9 @@ def _built_mesh(mesh: MeshSequence) -> tuple[Builder, list[str]]:
         raise UnsupportedContent(f"{mesh.frames:,} frames are too many morph targets", hint="write mesh npz or pc2")
     builder = Builder({"unit_cm": mesh.unit_cm, "mesh": True})
     metres = mesh.unit_cm / 100
-    vertices = (mesh.vertices.astype(np.float64) * metres).astype(np.float32)
-    shifts = vertices[1:] - vertices[0] if mesh.frames > 1 else np.zeros_like(vertices)
+    with np.errstate(over="ignore", invalid="ignore"):  # the builder refuses what is not finite
+        vertices = (mesh.vertices.astype(np.float64) * metres).astype(np.float32)
+        shifts = vertices[1:] - vertices[0] if mesh.frames > 1 else np.zeros_like(vertices)
     attributes = builder.library.Attributes
     primitive = builder.library.Primitive(
         attributes=attributes(POSITION=_vertex_array(builder, vertices[0])),

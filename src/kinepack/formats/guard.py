@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from kinepack.errors import ConfigError, FormatError, KinepackError, UsageError
 from kinepack.formats.base import Reader, ReadOptions, Source
 from kinepack.limits import Limits
@@ -18,7 +20,8 @@ def guarded(read: Reader) -> Reader:
     @functools.wraps(read)
     def wrapper(source: Source, options: ReadOptions) -> list[Model]:
         try:
-            return read(source, options)
+            with np.errstate(all="ignore"):  # what overflows is not finite, and the model refuses that
+                return read(source, options)
         except FormatError as error:
             raise error.in_file(source.name) from None
         except ConfigError:
