@@ -41,9 +41,7 @@ def data_pointer(data: Buffer) -> tuple[Any, int]:
     return cdata, len(cdata)
 
 
-def as_array(
-    values: ArrayLike, dtype: type[T], name: str, shape: Sequence[int | None] | None = None
-) -> NDArray[T]:
+def as_array(values: ArrayLike, dtype: type[T], name: str, shape: Sequence[int | None] | None = None) -> NDArray[T]:
     """`values` as a contiguous array of `dtype`, without changing a value; None in `shape` is any length."""
     try:
         source = np.asarray(values)
@@ -61,18 +59,14 @@ def as_array(
 
 def _check_integers(source: NDArray[Any], array: NDArray[Any], name: str) -> None:
     exact = (
-        source.dtype.kind in "iub"
-        and int(source.min()) == int(array.min())
-        and int(source.max()) == int(array.max())
+        source.dtype.kind in "iub" and int(source.min()) == int(array.min()) and int(source.max()) == int(array.max())
     )
     if not exact:
         raise UsageError(f"{name} holds {source.dtype.name} values that do not fit {array.dtype.name}")
 
 
 def check_shape(array: NDArray[Any], name: str, shape: Sequence[int | None]) -> None:
-    fits = array.ndim == len(shape) and all(
-        want in (None, got) for want, got in zip(shape, array.shape, strict=True)
-    )
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
     if not fits:
         wanted = "x".join("n" if want is None else str(want) for want in shape)
         raise UsageError(f"{name} has shape {array.shape}, wanted {wanted}")

@@ -39,9 +39,7 @@ def pack_bits(values: ArrayLike, widths: int | ArrayLike) -> bytes:
     per_value, width, total = _widths(widths, len(source))
 
     def call(out: Any, capacity: int, size: Any) -> int:
-        return int(
-            lib.kp_pack_bits(pointer(source), len(source), pointer(per_value), width, out, capacity, size)
-        )
+        return int(lib.kp_pack_bits(pointer(source), len(source), pointer(per_value), width, out, capacity, size))
 
     return encode_growing("pack_bits", total // 8 + 1, call)
 

@@ -220,7 +220,5 @@ def _symbol_contexts(contexts: Any, count: int, context_count: int) -> _Contexts
 
 def _tables(context_count: int, alphabet: int) -> NDArray[np.uint32]:
     if not 1 <= alphabet <= 32768 or context_count < 1:
-        raise UsageError(
-            f"alphabet is {alphabet}, contexts are {context_count}; wanted 1..32768 and at least 1"
-        )
+        raise UsageError(f"alphabet is {alphabet}, contexts are {context_count}; wanted 1..32768 and at least 1")
     return np.empty(context_count * (alphabet + 1), np.uint32)

@@ -148,9 +148,7 @@ class BinModel:
         self.weights = [[weight] * inputs for _ in range(weight_sets)]
         self.mixing = mixing
 
-    def code(
-        self, coder: Encoder | Decoder, contexts: list[int], bin_: int, weight_set: int, bit: int
-    ) -> int:
+    def code(self, coder: Encoder | Decoder, contexts: list[int], bin_: int, weight_set: int, bit: int) -> int:
         if len(contexts) == 1:
             bit = coder.code_bit(probability(self.states[contexts[0]][bin_]), bit)
         else:

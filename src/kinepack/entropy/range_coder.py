@@ -52,9 +52,7 @@ def encode_integers(
 ) -> bytes:
     """int32 values [n] with contexts [n] or [n, 2..3]."""
     states = model.states(_count(contexts, context_count))
-    return _kernels.encode_integers(
-        values, states, escape=model.escape, contexts=contexts, mixing=model.mixing
-    )
+    return _kernels.encode_integers(values, states, escape=model.escape, contexts=contexts, mixing=model.mixing)
 
 
 def decode_integers(
@@ -67,9 +65,7 @@ def decode_integers(
 ) -> NDArray[np.int32]:
     """The mirror of `encode_integers`: int32 [count]."""
     states = model.states(_count(contexts, context_count))
-    return _kernels.decode_integers(
-        data, count, states, escape=model.escape, contexts=contexts, mixing=model.mixing
-    )
+    return _kernels.decode_integers(data, count, states, escape=model.escape, contexts=contexts, mixing=model.mixing)
 
 
 def encode_symbols(
