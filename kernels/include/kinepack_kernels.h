@@ -125,7 +125,7 @@ int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const
                            double *out);
 
 /* Rate-distortion quantiser of one block (kine_descent.c). */
-int32_t kp_kine_descend(const float *y, size_t rows, size_t tracks, const float *basis, const float *metric,
+int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float *basis, const float *metric,
                         const uint8_t *coupled, size_t group, float lambda, uint32_t sweeps, const float *costs,
                         const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model, float *error,
                         float *curvature, float *vectors, uint32_t *limits, int32_t *means, int32_t *runs,
@@ -162,6 +162,68 @@ int32_t kp_sparse_indexed_decode(const uint8_t *data, size_t size, size_t rows, 
 int32_t kp_index_rows(const double *x, size_t rows, size_t width, size_t fdf, const double *edges, const float *table,
                       size_t buckets, const double *mean, const double *threshold, uint32_t closed, double *carry,
                       float *deltas, uint16_t *indices, uint8_t *released, float *out);
+
+/* ---- wavelet coefficients of a clip (docs/codecs/wavelet.md) ---------------------------------------------------- */
+
+/* levels[rows * channels] as 16-bit codes, channel by channel. KP_CAPACITY sets *size to what is needed; four codes a
+ * level and one a channel always suffice. */
+int32_t kp_wavelet_encode_codes(const int32_t *levels, size_t rows, size_t channels, uint16_t *out, size_t capacity,
+                                size_t *size);
+/* ranges[2 * (levels + 1)]: the rows [first, end) of each band, coarse first, that frames start .. stop - 1 need. */
+int32_t kp_wavelet_ranges(size_t rows, uint32_t levels, size_t start, size_t stop, uint64_t *ranges);
+/* Adds to out[rows of all ranges * width], which is zero, the coefficients of the channels with columns[c] >= 0. */
+int32_t kp_wavelet_decode_codes(const uint16_t *codes, size_t count, size_t rows, uint32_t levels,
+                                const uint64_t *ranges, size_t channels, const double *steps, const int32_t *columns,
+                                size_t width, double *out, size_t *used);
+/* Frames start .. stop - 1 of the cubic inverse transform, from those coefficients. out[(stop - start) * width],
+ * scratch[4 * the longest range * width]. */
+int32_t kp_wavelet_inverse_window(const double *coefficients, size_t rows, uint32_t levels, const uint64_t *ranges,
+                                  size_t start, size_t stop, size_t width, double *scratch, double *out);
+/* Transpose of the cubic inverse transform, in place on data[rows * width]. scratch[rows * width]. */
+int32_t kp_wavelet_adjoint(double *data, size_t rows, size_t width, uint32_t levels, double *scratch);
+
+/* A rig as tables, -1 for channels it lacks. [joints] parents and weights; [joints * 3] axis, translation, scale and
+ * rotation-vector channels, axis ids, offsets, rest scales and tips; [joints * 4] quaternion channels; [joints * 9]
+ * frame and rest. */
+typedef struct {
+    size_t frames, joints, channels;
+    const int32_t *parents, *axis_channel, *axis_id, *translation_channel, *scale_channel, *quaternion_channel,
+        *rotvec_channel;
+    const double *frame, *rest, *offsets, *rest_scale, *tips, *weights;
+    double angle_scale;
+    int32_t adds_translation;
+} kp_rig;
+
+/* Channel-major [channels * frames]: coefficients, and their indices by falling magnitude. joints[channels]: the
+ * joint a channel moves, -1 for a channel the search leaves alone. */
+typedef struct {
+    const double *coefficients;
+    const int32_t *order, *joints;
+    uint32_t levels;
+} kp_signals;
+
+/* Algorithm 1 of Beaudoin et al. 2007 from kept[channels], which it changes; targets[frames * joints * 3] are the
+ * original's points. scratch[frames * (channels + 46 * joints + 2) + 2 * joints]. *error is the sum of weighted squared
+ * distances. */
+int32_t kp_wavelet_anneal(const kp_rig *rig, const kp_signals *signals, const double *targets, uint32_t *kept,
+                          uint32_t patience, uint64_t seed, uint32_t most, double *scratch, uint32_t *iterations,
+                          double *error);
+
+/* A motion and its first derivatives: kinds[channels] 0 none, 1 turns, 2 shifts; axes[frames * channels * 3] in object
+ * space per unit of the channel; origins and points [frames * joints * 3]. */
+typedef struct {
+    size_t frames, joints, channels;
+    const int32_t *parents, *kinds, *channel_joints;
+    const double *weights, *axes, *origins, *points;
+} kp_motion;
+
+/* axes[frames * channels * 3] of Euler and translation channels; others are left as they are. */
+int32_t kp_pose_axes(const kp_rig *rig, const double *values, const double *rotations, double *axes);
+/* out[frames * channels]: J^T W residual[frames * joints * 3]; J^T W J change[frames * channels]; its diagonal.
+ * scratch[9 * joints], and 10 * joints for the diagonal. */
+int32_t kp_pose_pull(const kp_motion *motion, const double *residual, double *scratch, double *out);
+int32_t kp_pose_curvature(const kp_motion *motion, const double *change, double *scratch, double *out);
+int32_t kp_pose_diagonal(const kp_motion *motion, double *scratch, double *out);
 
 /* binding: end */
 
