@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import tracemalloc
 from collections.abc import Mapping
 
@@ -20,7 +21,7 @@ from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Channel, Clip, Joint, MeshSequence, Model, Skeleton
 
 MESH_FORMATS = ("mesh-npz", "obj", "ply", "off", "pc2", "mdd")
-BINARY = (*MESH_FORMATS, "npz", "gltf")
+BINARY = (*MESH_FORMATS, "npz", *(["gltf"] if importlib.util.find_spec("pygltflib") else []))
 SMALL = Limits(joints=1000, channels=1000, frames=5000, vertices=5000, faces=5000, values=200_000, bytes=1 << 20)
 rare = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 frame_times = st.floats(1e-3, 10.0)
