@@ -123,6 +123,16 @@ def test_a_changed_rig_is_written_in_our_own_layout() -> None:
     assert NPZ.read(BytesSource("a.npz", write_npz(other)), ReadOptions()) == [other]
 
 
+def test_what_another_layout_rounds_is_told(shared_data: Path) -> None:
+    assert NPZ.write is not None
+    (clip,) = kinepack.read_all(shared_data / "npz" / "deepmimic" / "humanoid3d_walk.npz")
+    assert isinstance(clip, Clip)
+    assert NPZ.write([clip], "humanoid3d_walk", WriteOptions()).lost == []
+    changed = Clip(clip.skeleton, clip.values + 1e-9, 1 / 24, "other")
+    lost = NPZ.write([changed], "walk", WriteOptions()).lost
+    assert [line.split(":")[0] for line in lost] == ["exact values", "exact frame time", "the name 'other'"]
+
+
 def test_meshes() -> None:
     vertices = np.random.default_rng(2).normal(size=(3, 4, 3)).astype(np.float32)
     mesh = MeshSequence(vertices, np.array([[0, 1, 2]], np.int32), 1 / 29.97, "m", 2.54)

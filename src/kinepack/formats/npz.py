@@ -14,10 +14,11 @@ import numpy as np
 
 from kinepack.errors import FormatError, UnsupportedContent
 from kinepack.formats.amass import amass_arrays
-from kinepack.formats.archive import claimed_by, load_arrays, number_of, real_array, save_arrays, text_of
+from kinepack.formats.archive import claimed_by, kind_of, load_arrays, number_of, real_array, save_arrays, text_of
 from kinepack.formats.base import FORMATS, Format, ReadOptions, Source, WriteOptions, Written
 from kinepack.formats.deepmimic import deepmimic_arrays
 from kinepack.formats.guard import guarded, read_within
+from kinepack.formats.text import BytesSource
 from kinepack.model import Clip, Model, Skeleton
 
 _REQUIRED = ("values", "frame_time", "skeleton")
@@ -46,8 +47,21 @@ def write_npz(models: Sequence[Model], stem: str, options: WriteOptions) -> Writ
     if len(models) != 1 or not isinstance(models[0], Clip):
         raise UnsupportedContent(f"npz holds exactly one skeletal clip, not {len(models)} models or a mesh")
     clip = models[0]
-    arrays = amass_arrays(clip) or deepmimic_arrays(clip) or clip_arrays(clip)
-    return Written({f"{stem}.npz": save_arrays(arrays)})
+    foreign = amass_arrays(clip) or deepmimic_arrays(clip)
+    content = save_arrays(foreign or clip_arrays(clip))
+    lost = _rounded(clip, content, kind_of(foreign), stem) if foreign else []
+    return Written({f"{stem}.npz": content}, lost)
+
+
+def _rounded(clip: Clip, content: bytes, kind: str, stem: str) -> list[str]:
+    """What another layout does not give back exactly, found by reading it."""
+    (back,) = FORMATS[kind].read(BytesSource(f"{stem}.npz", content), ReadOptions())
+    assert isinstance(back, Clip)
+    furthest = float(np.abs(back.values - clip.values).max())
+    lost = [f"exact values: the {kind} layout rounds them, by {furthest:.1e} at most"] if furthest else []
+    if back.frame_time != clip.frame_time:
+        lost.append(f"exact frame time: {clip.frame_time!r} s reads back as {back.frame_time!r} s")
+    return lost + ([f"the name {clip.name!r}: it reads back as {back.name!r}"] if back.name != clip.name else [])
 
 
 def clip_arrays(clip: Clip) -> dict[str, Any]:
