@@ -43,36 +43,89 @@ static float load_half(const uint8_t *p)
 
 /* ---- float differences ---------------------------------------------------------------------------------------- */
 
+/* Floats in order as integers, so that neighbours differ by one; both zeros are 0. */
+static int64_t order_of(float value)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, 4);
+    int64_t magnitude = bits & 0x7FFFFFFFu;
+    return bits >> 31 ? -magnitude : magnitude;
+}
+
+static float float_at(int64_t order)
+{
+    return order < 0 ? as_float(0x80000000u | (uint32_t)-order) : as_float((uint32_t)order);
+}
+
+/* Reads a varint of at most 63 bits; NULL where there is none. */
+static const uint8_t *read_varint(const uint8_t *p, const uint8_t *end, uint64_t *value)
+{
+    *value = 0;
+    for (uint32_t shift = 0; p < end && shift < 63; shift += 7) {
+        uint8_t byte = *p++;
+        *value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return p;
+    }
+    return NULL;
+}
+
+/* Sums that rounding spoilt: values between the last one and this, and how many floats it is off, zigzag. */
+typedef struct {
+    const uint8_t *p, *end;
+    uint64_t next;
+    int64_t off;
+} repairs;
+
+static int32_t next_repair(repairs *r, uint64_t from)
+{
+    uint64_t gap, folded;
+    r->next = UINT64_MAX;
+    if (r->p == r->end)
+        return KP_OK;
+    r->p = read_varint(r->p, r->end, &gap);
+    if (r->p)
+        r->p = read_varint(r->p, r->end, &folded);
+    if (!r->p || folded >> 33)
+        return KP_CORRUPT;
+    r->next = from + gap;
+    r->off = (int64_t)(folded >> 1) ^ -(int64_t)(folded & 1);
+    return KP_OK;
+}
+
 int32_t kp_float_frames_decode(const uint8_t *data, size_t size, size_t frames, size_t width, uint16_t *symbols,
                                uint32_t *tables, float *out)
 {
     if (frames == 0 || width == 0)
         return KP_ARGUMENT;
-    if (size < 4 || (size - 4) / 4 < width)
+    if (size < 4 || (size - 4) / 4 < width || size - 4 - 4 * width < load_u32(data))
         return KP_TRUNCATED;
-    size_t exceptions = load_u32(data), count = (frames - 1) * width;
-    const uint8_t *pose = data + 4, *exception = pose + 4 * width;
-    if ((size - 4 - 4 * width) / 8 < exceptions)
-        return KP_TRUNCATED;
-    const uint8_t *coded = exception + 8 * exceptions, *last = coded;
+    size_t count = (frames - 1) * width;
+    const uint8_t *pose = data + 4, *coded = pose + 4 * width + load_u32(data);
+    repairs r = {pose + 4 * width, coded, 0, 0};
     int32_t status = kp_decode_symbols(coded, size - (size_t)(coded - data), symbols, 4 * count, NULL, 1, 256, 32,
                                        65536, tables);
+    if (status == KP_OK)
+        status = next_repair(&r, 0);
     if (status != KP_OK)
         return status;
     for (size_t c = 0; c < width; c++)
         out[c] = load_float(pose + 4 * c);
-    size_t next = exception < last ? load_u32(exception) : count;
     for (size_t i = 0; i < count; i++) {
         const uint16_t *s = symbols + 4 * i;
         uint32_t bits = (uint32_t)s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
         out[width + i] = out[i] + as_float(bits);
-        if (i == next) {
-            out[width + i] = load_float(exception + 4);
-            exception += 8;
-            next = exception < last ? load_u32(exception) : count;
+        if (i == r.next) {
+            int64_t order = order_of(out[width + i]) + r.off;
+            if (order > 0x7F800000 || order < -0x7F800000)
+                return KP_CORRUPT;
+            out[width + i] = float_at(order);
+            status = next_repair(&r, i + 1);
+            if (status != KP_OK)
+                return status;
         }
     }
-    return exception == last ? KP_OK : KP_CORRUPT;
+    return r.next == UINT64_MAX ? KP_OK : KP_CORRUPT;
 }
 
 /* ---- indices -------------------------------------------------------------------------------------------------- */
@@ -150,26 +203,37 @@ static inline const uint8_t *add_entry(const uint8_t *p, uint32_t wide, uint32_t
     return p + 1 + wide;
 }
 
-/* One row: floats, indices of dense columns, a bit for each sparse column, indices of those whose bit is set. */
-static const uint8_t *sparse_row(const uint8_t *p, const uint8_t *end, size_t fdf, const column_modes *m, uint32_t bits,
-                                 const float *table, float *row)
+/* Flags of all rows of a stretch, least significant bit first, without gaps. */
+typedef struct {
+    const uint8_t *bytes;
+    size_t size, at;
+} flag_bits;
+
+/* The next count <= 8 flags. */
+static inline uint32_t take_flags(flag_bits *f, size_t count)
+{
+    size_t byte = f->at >> 3, shift = f->at & 7;
+    uint32_t pair = f->bytes[byte] | (byte + 1 < f->size ? (uint32_t)f->bytes[byte + 1] << 8 : 0);
+    f->at += count;
+    return pair >> shift & ((1u << count) - 1);
+}
+
+/* One row: floats, indices of dense columns, indices of those sparse columns whose flag is set. */
+static const uint8_t *sparse_row(const uint8_t *p, const uint8_t *end, size_t fdf, const column_modes *m,
+                                 flag_bits *flags, uint32_t bits, const float *table, float *row)
 {
     uint32_t wide = bits > 8, mask = (1u << bits) - 1;
-    size_t flags = (m->sparse + 7) / 8;
-    if ((size_t)(end - p) < 4 * fdf + m->dense * (1 + wide) + flags)
+    if ((size_t)(end - p) < 4 * fdf + m->dense * (1 + wide))
         return NULL;
     for (size_t c = 0; c < fdf; c++, p += 4)
         row[c] += load_float(p);
     for (size_t i = 0; i < m->dense; i++)
         p = add_entry(p, wide, mask, table, row + m->dense_columns[i]);
-    const uint8_t *flag = p;
-    p += flags;
-    for (size_t i = 0; i < flags; i++) {
-        for (uint32_t set = flag[i]; set != 0; set &= set - 1) {
-            size_t column = 8 * i + (size_t)__builtin_ctz(set);
-            if (column >= m->sparse || (size_t)(end - p) < 1 + wide)
+    for (size_t i = 0; i < m->sparse; i += 8) {
+        for (uint32_t set = take_flags(flags, smaller(m->sparse - i, 8)); set != 0; set &= set - 1) {
+            if ((size_t)(end - p) < 1 + wide)
                 return NULL;
-            p = add_entry(p, wide, mask, table, row + m->sparse_columns[column]);
+            p = add_entry(p, wide, mask, table, row + m->sparse_columns[i + (size_t)__builtin_ctz(set)]);
         }
     }
     return p;
@@ -197,11 +261,16 @@ int32_t kp_sparse_indexed_decode(const uint8_t *data, size_t size, size_t rows, 
         if (status != KP_OK)
             return status;
         p += mode_bytes;
+        flag_bits flags = {p, 0, 0};
+        flags.size = ((last - first) * m.sparse + 7) / 8;
+        if ((size_t)(end - p) < flags.size)
+            return KP_TRUNCATED;
+        p += flags.size;
         for (size_t r = first; r < last; r++) {
             float *row = out + (r + 1) * width;
             for (size_t c = 0; c < width; c++)
                 row[c] = row[c - width];
-            p = sparse_row(p, end, fdf, &m, bits, table, row);
+            p = sparse_row(p, end, fdf, &m, &flags, bits, table, row);
             if (!p)
                 return KP_CORRUPT;
         }
