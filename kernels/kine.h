@@ -33,7 +33,8 @@ static inline uint32_t kp_kine_log(uint32_t a)
     if (a < 8)
         return small[a];
     uint32_t e = 31u - (uint32_t)__builtin_clz(a);
-    return 25u + 16u * e + ((e > 4 ? a >> (e - 4) : a << (4 - e)) & 15u);
+    uint32_t log = 25u + 16u * e + ((e > 4 ? a >> (e - 4) : a << (4 - e)) & 15u);
+    return log < 255u ? log : 255u;
 }
 
 /* What the model knows of a block while it is coded: logs[row * tracks + track] of the rows so far, and running means

@@ -7,6 +7,8 @@
  */
 #include "kine.h"
 
+#define LARGEST 8000000
+
 typedef struct {
     size_t rows, tracks, group, groups;
     const float *basis; /* [row][frame], orthonormal */
@@ -77,20 +79,20 @@ static void fill_curvature(descent *d)
     }
 }
 
-static void start(descent *d, const float *y, int32_t *q, uint8_t *logs)
+static void start(descent *d, const double *y, int32_t *q, uint8_t *logs)
 {
     for (size_t i = 0; i < d->tracks * d->rows; i++)
         d->error[i] = 0;
     for (size_t c = 0; c < d->tracks; c++) {
         d->limits[c] = 0;
         for (size_t k = 0; k < d->rows; k++) {
-            float wanted = y[c * d->rows + k], size = wanted < 0 ? -wanted : wanted;
-            int32_t level = size < 1e6f ? (int32_t)(size + 0.4f) : 1000000;
-            if (size > 0.3f)
+            double wanted = y[c * d->rows + k], size = wanted < 0 ? -wanted : wanted;
+            int32_t level = size < LARGEST ? (int32_t)(size + 0.4) : LARGEST;
+            if (size > 0.3)
                 d->limits[c] = (uint32_t)k + 1;
             q[k * d->tracks + c] = wanted < 0 ? -level : level;
             logs[k * d->tracks + c] = (uint8_t)kp_kine_log((uint32_t)level);
-            float miss = (float)q[k * d->tracks + c] - wanted;
+            float miss = (float)(q[k * d->tracks + c] - wanted);
             if (miss != 0)
                 add_wave(d, c, k, miss);
         }
@@ -103,16 +105,16 @@ static inline float cost_of(const float *costs, uint32_t magnitude)
 }
 
 /* The best of zero and the two levels around the target. */
-static inline int32_t choose(float target, float weight, float lambda, const float *costs)
+static inline int32_t choose(double target, double weight, double lambda, const float *costs)
 {
-    float size = target < 0 ? -target : target;
-    if (size > 1e6f)
-        size = 1e6f;
+    double size = target < 0 ? -target : target;
+    if (size > LARGEST)
+        size = LARGEST;
     int32_t low = (int32_t)size, best = 0;
-    float least = weight * size * size + lambda * costs[0];
+    double least = weight * size * size + lambda * costs[0];
     for (int32_t level = low > 0 ? low : 1; level <= low + 1; level++) {
-        float miss = size - (float)level;
-        float cost = weight * miss * miss + lambda * cost_of(costs, (uint32_t)level);
+        double miss = size - level;
+        double cost = weight * miss * miss + lambda * cost_of(costs, (uint32_t)level);
         if (cost < least) {
             least = cost;
             best = level;
@@ -132,7 +134,7 @@ static void sweep_track(descent *d, kp_kine_block *b, size_t c, float lambda, co
         if (k < limit) {
             float weight = d->curvature[c * d->rows + k];
             kp_kine_context x = kp_kine_contexts(b, (uint32_t)k, (uint32_t)c, d->means[k], kp_kine_band(b, (uint32_t)k));
-            chosen = choose((float)*level - d->projected[k] / weight, weight, lambda, costs + x.level * 64);
+            chosen = choose(*level - (double)(d->projected[k] / weight), weight, lambda, costs + x.level * 64);
             if (chosen != *level)
                 add_wave(d, c, k, (float)(chosen - *level));
         }
@@ -145,7 +147,7 @@ static void sweep_track(descent *d, kp_kine_block *b, size_t c, float lambda, co
 /* q[rows * tracks] receives the levels. error[tracks * rows], curvature[tracks * rows], vectors[2 * rows],
  * limits[tracks], means[rows], runs[tracks] and logs[rows * tracks] are scratch; costs[48 * 64] are bits by predicted
  * magnitude class and magnitude. */
-int32_t kp_kine_descend(const float *y, size_t rows, size_t tracks, const float *basis, const float *metric,
+int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float *basis, const float *metric,
                         const uint8_t *coupled, size_t group, float lambda, uint32_t sweeps, const float *costs,
                         const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model, float *error,
                         float *curvature, float *vectors, uint32_t *limits, int32_t *means, int32_t *runs,

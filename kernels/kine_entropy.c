@@ -115,7 +115,24 @@ static inline int32_t code_block(kine_coder *c, kp_kine_block *b, int32_t *q)
     return KP_OK;
 }
 
-/* A block is (n + 1) units long, n in four bits; the last one takes what is left. */
+/* Block lengths by their four-bit code: 0 is a frame on its own, others are units. The last block of a segment takes
+ * what is left. */
+static const uint8_t block_units[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16};
+
+static inline size_t length_by_code(const kp_kine_block *b, uint32_t code, size_t left)
+{
+    size_t rows = code ? (size_t)block_units[code] * b->unit : 1;
+    return rows < left ? rows : left;
+}
+
+static uint32_t code_of_length(const kp_kine_block *b, size_t rows, size_t left)
+{
+    for (uint32_t code = 0; code < 16; code++)
+        if (length_by_code(b, code, left) == rows)
+            return code;
+    return 16;
+}
+
 static inline int32_t code_segment(kine_coder *c, kp_kine_block *b, int32_t *q, uint32_t *lengths, size_t capacity,
                                    size_t *blocks, size_t frames, uint8_t *logs)
 {
@@ -124,20 +141,16 @@ static inline int32_t code_segment(kine_coder *c, kp_kine_block *b, int32_t *q, 
     while (at < frames) {
         if (count == capacity)
             return KP_CAPACITY;
-        uint32_t units = c->decoder ? 0 : (lengths[count] - 1u) / b->unit;
-        if (!c->decoder && (units > 15u || lengths[count] == 0))
+        uint32_t code = c->decoder ? 0 : code_of_length(b, lengths[count], frames - at);
+        if (code > 15)
             return KP_ARGUMENT;
-        size_t rows = (size_t)(code_direct(c, units, 4) + 1u) * b->unit;
-        if (rows > frames - at)
-            rows = frames - at;
-        if (!c->decoder && rows != lengths[count])
-            return KP_ARGUMENT;
+        size_t rows = length_by_code(b, code_direct(c, code, 4), frames - at);
         lengths[count++] = b->rows = (uint32_t)rows;
         b->logs = logs + at * b->tracks;
         int32_t status = code_block(c, b, q + at * b->tracks);
         if (status != KP_OK)
             return status;
-        b->before = b->logs;
+        b->before = rows > 1 ? b->logs : NULL;
         b->before_rows = b->rows;
         at += rows;
     }

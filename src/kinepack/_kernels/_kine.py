@@ -1,0 +1,157 @@
+"""Kernels of the `kine` codec: segment coder, synthesis and rate-distortion quantiser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinepack._kernels._binding import Buffer, check, data_pointer, encode_growing, ffi, lib, pointer
+from kinepack.errors import UsageError
+
+LEVELS, RUNS, ROWS, BINS = 48, 72, 144, 27
+FEATURES, PHASES, CLASSES, BANDS = 9, 8, 6, 16
+STATES = BINS * (LEVELS + RUNS + ROWS) + BINS
+WEIGHTS = BINS * 3
+MODEL = PHASES * FEATURES + CLASSES * BANDS
+LONGEST_BLOCK = 1024
+COSTS = 64
+"""Magnitudes that the quantiser's cost table tells apart."""
+
+
+class Prior(NamedTuple):
+    """What the coder knows before the first symbol; made by tools/train_kine_prior.py."""
+
+    model: NDArray[np.int16]
+    states: NDArray[np.uint32]
+    weights: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentModel:
+    """Integers that steer the coding of a clip's segments."""
+
+    prior: Prior
+    classes: NDArray[np.uint8]
+    """[tracks] kind of each track, below CLASSES."""
+    unit: int
+    """Frames that block lengths are multiples of."""
+    quality: int
+    """16 log2 of 1 cm over the nominal error, 0 to 255."""
+
+    @property
+    def tracks(self) -> int:
+        return len(self.classes)
+
+
+class Prediction(NamedTuple):
+    """Track c is its residual plus Σ weights[r] · track regressors[r], r in starts[c]..starts[c + 1]."""
+
+    starts: NDArray[np.uint32]
+    regressors: NDArray[np.uint32]
+    weights: NDArray[np.float64]
+
+
+class Coefficients(NamedTuple):
+    """Levels [frames, tracks] of one segment, block after block; rows of a block rise in frequency."""
+
+    levels: NDArray[np.int32]
+    lengths: NDArray[np.uint32]
+
+
+def kine_encode(coefficients: Coefficients, model: SegmentModel) -> bytes:
+    levels = np.ascontiguousarray(coefficients.levels, np.int32)
+    lengths = np.ascontiguousarray(coefficients.lengths, np.uint32)
+    frames, tracks = levels.shape
+    if tracks != model.tracks or lengths.sum() != frames:
+        raise UsageError("coefficients do not fit their model")
+    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(max(tracks, 1), np.int32)
+
+    def call(out: object, capacity: int, size: object) -> int:
+        states, weights = model.prior.states.copy(), model.prior.weights.copy()
+        return int(
+            lib.kp_kine_encode(
+                pointer(levels), frames, tracks, pointer(lengths), len(lengths), pointer(model.classes),
+                model.unit, model.quality, _shorts(model.prior.model), pointer(states), pointer(weights),
+                pointer(logs), pointer(runs), out, capacity, size,
+            )
+        )  # fmt: skip
+
+    return encode_growing("kine segment", 256 + levels.size, call)
+
+
+def kine_decode(data: Buffer, frames: int, model: SegmentModel) -> Coefficients:
+    source, size = data_pointer(data)
+    levels = np.empty((frames, model.tracks), np.int32)
+    lengths = np.empty(max(frames, 1), np.uint32)
+    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(max(model.tracks, 1), np.int32)
+    states, weights = model.prior.states.copy(), model.prior.weights.copy()
+    blocks = ffi.new("size_t *")
+    status = lib.kp_kine_decode(
+        source, size, pointer(levels), frames, model.tracks, pointer(lengths), len(lengths), blocks,
+        pointer(model.classes), model.unit, model.quality, _shorts(model.prior.model), pointer(states),
+        pointer(weights), pointer(logs), pointer(runs),
+    )  # fmt: skip
+    check(status, "kine segment")
+    return Coefficients(levels, lengths[: blocks[0]])
+
+
+def kine_synthesise(
+    coefficients: Coefficients,
+    steps: NDArray[np.float64],
+    *,
+    offsets: NDArray[np.float64],
+    prediction: Prediction,
+) -> NDArray[np.float64]:
+    """[tracks, frames]"""
+    frames, tracks = coefficients.levels.shape
+    longest = int(coefficients.lengths.max(initial=1))
+    half = (longest + 1) // 2
+    scratch = np.empty(longest + 1 + 2 * half + longest * half, np.float64)
+    out = np.empty((tracks, frames))
+    status = lib.kp_kine_synthesise(
+        pointer(coefficients.levels), frames, tracks, pointer(coefficients.lengths), len(coefficients.lengths),
+        pointer(steps), pointer(offsets), pointer(prediction.starts), pointer(prediction.regressors),
+        pointer(prediction.weights), pointer(scratch), len(scratch), pointer(out),
+    )  # fmt: skip
+    check(status, "kine synthesis")
+    return out
+
+
+def kine_descend(
+    wanted: NDArray[np.float64],
+    basis: NDArray[np.float32],
+    *,
+    metric: NDArray[np.float32],
+    group: int,
+    lagrangian: float,
+    sweeps: int,
+    costs: NDArray[np.float32],
+    model: SegmentModel,
+) -> NDArray[np.int32]:
+    """Levels [rows, tracks] of one block: `wanted` [tracks, rows] in steps, `metric` [tracks, tracks, groups]."""
+    tracks, rows = wanted.shape
+    coupled = np.ascontiguousarray((metric != 0).any(axis=-1), np.uint8)
+    levels = np.empty((rows, tracks), np.int32)
+    error, curvature = np.empty((2, tracks, rows), np.float32)
+    vectors, means = np.empty(2 * rows, np.float32), np.empty(rows, np.int32)
+    limits, runs = np.empty(max(tracks, 1), np.uint32), np.empty(max(tracks, 1), np.int32)
+    logs = np.empty(max(levels.size, 1), np.uint8)
+    status = lib.kp_kine_descend(
+        pointer(np.ascontiguousarray(wanted)), rows, tracks, _floats(basis), _floats(metric), pointer(coupled),
+        group, lagrangian, sweeps, _floats(costs), pointer(model.classes), model.unit,
+        model.quality, _shorts(model.prior.model), _floats(error), _floats(curvature), _floats(vectors),
+        pointer(limits), pointer(means), pointer(runs), pointer(logs), pointer(levels),
+    )  # fmt: skip
+    check(status, "kine quantiser")
+    return levels
+
+
+def _floats(array: NDArray[np.float32]) -> object:
+    return ffi.from_buffer("float[]", np.ascontiguousarray(array, np.float32))
+
+
+def _shorts(array: NDArray[np.int16]) -> object:
+    return ffi.from_buffer("int16_t[]", array)

@@ -1,0 +1,1 @@
+"""The two halves of `kine`: analysis for its encoder, synthesis for its decoder."""

@@ -1,0 +1,174 @@
+"""The encoder's side of `kine`: how a clip is written, and its quantised coefficients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinepack._kernels._kine import Coefficients, SegmentModel, kine_descend
+from kinepack.codecs._kine.synthesis import CONSTANT_STEPS, OFFSET_STEPS, offset_values, steps_of
+from kinepack.entropy.kine_prior import costs_of
+from kinepack.entropy.kine_setup import KineSetup
+from kinepack.errors import ConfigError
+from kinepack.math.kinematics import forward_kinematics
+from kinepack.model import Clip
+from kinepack.transforms import triangular
+from kinepack.transforms.blocks import choose_runs, dct_basis, dct_basis32, find_cuts, group_blocks
+from kinepack.transforms.forms import choose_forms
+from kinepack.transforms.inertia import masses_of, metric_matrix
+from kinepack.transforms.steps import default_exponents
+from kinepack.transforms.tracks import TurnForm, forward_tracks, slots_of
+
+Array = NDArray[np.float64]
+
+LAGRANGIAN = 0.15
+"""Squared steps that a bit is worth."""
+STILL = 0.02
+"""A track that moves less than this fraction of its step is constant."""
+SHIFT = 5
+LARGEST = 7e6
+"""Largest coefficient in steps that the quantiser and coder hold."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an effort level spends."""
+
+    sweeps: int
+    """Of the descent."""
+    grid: int
+    """Units between ends of blocks that are tried."""
+    links: int
+    """Most regressors of a track."""
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """A clip ready for quantising."""
+
+    setup: KineSetup
+    residual: Array
+    """[frames, active tracks] in steps, less what links predict."""
+    metric: NDArray[np.float32]
+    """[active tracks, active tracks, groups of frames] second derivative of the error, in steps."""
+    group: int
+    """Frames that share a metric."""
+    runs: list[list[int]]
+    """Block lengths between cuts."""
+    budget: Budget
+
+
+def analyse(clip: Clip, error: float, *, points: str, budget: Budget) -> Analysis:
+    unit = max(1, min(64, round(clip.fps * 2 / 15)))
+    scale = round(64 * np.log2(error))
+    first_steps = 2.0 ** (scale / 64 - default_exponents(clip.skeleton) / 4)
+    lead = _lead(clip, first_steps)
+    forms = choose_forms(clip.slice(lead, clip.frames), first_steps, 8 * unit)
+    tracks = forward_tracks(clip, forms)
+    group = max(1, unit // 2)
+    metric = _sampled_metric(clip, tracks, forms, points, group)
+    setup = _first_setup(clip, unit, scale, forms, metric)
+    steps = steps_of(setup, clip.skeleton)
+    active = np.ptp(tracks, axis=0) > STILL * steps
+    offsets = _offsets(tracks[lead:], steps, active, many=clip.frames > 12 * unit)
+    signal = ((tracks - offset_values(offsets, steps, active)) / steps)[:, active]
+    _check_range(signal, 16 * unit)
+    links = triangular.fit_links(_fixed_blocks(signal[lead:], 8 * unit), SHIFT, most=budget.links)
+    residual = triangular.forward(signal, links, SHIFT)
+    own, error = np.flatnonzero(active), 2.0 ** (scale / 64)
+    scaled = metric[np.ix_(own, own)] * (steps[own, None] * steps[own] / error**2)[..., None]
+    return Analysis(
+        dataclasses.replace(setup, active=active.astype(np.int32), offsets=offsets, links=links),
+        residual,
+        triangular.carry_metric(scaled.astype(np.float32), links, SHIFT),
+        group,
+        choose_runs(residual.astype(np.float32), unit, grid=budget.grid, longest=16),
+        budget,
+    )
+
+
+def quantise(
+    analysis: Analysis, model: SegmentModel, segment_frames: float, progress: Callable[[float], None] | None = None
+) -> Iterator[Coefficients]:
+    """The levels of each segment in turn."""
+    at = 0
+    for lengths in (group for run in analysis.runs for group in group_blocks(run, segment_frames)):
+        parts = []
+        for length in lengths:
+            parts.append(_descend(analysis, model, at, length))
+            at += length
+            if progress:
+                progress(at / len(analysis.residual))
+        yield Coefficients(np.concatenate(parts), np.array(lengths, np.uint32))
+
+
+def _descend(analysis: Analysis, model: SegmentModel, start: int, length: int) -> NDArray[np.int32]:
+    wanted = (dct_basis(length) @ analysis.residual[start : start + length]).T
+    middles = start + np.arange(0, length, analysis.group) + analysis.group // 2
+    groups = np.minimum(middles // analysis.group, analysis.metric.shape[2] - 1)
+    return kine_descend(
+        wanted,
+        dct_basis32(length),
+        metric=np.ascontiguousarray(analysis.metric[:, :, groups]),
+        group=analysis.group,
+        lagrangian=LAGRANGIAN,
+        sweeps=analysis.budget.sweeps,
+        costs=costs_of(),
+        model=model,
+    )
+
+
+def _lead(clip: Clip, steps: Array) -> int:
+    """1 if the first frame is a pose on its own, such as a T-pose, which no statistics should see."""
+    head = clip.slice(0, min(clip.frames, 8))
+    tracks = forward_tracks(head, [TurnForm()] * len(slots_of(clip.skeleton).turns))
+    return int(1 in find_cuts(tracks / steps))
+
+
+def _sampled_metric(clip: Clip, tracks: Array, forms: list[TurnForm], points: str, group: int) -> Array:
+    """The metric in the middle of every group of frames."""
+    middles = np.minimum(np.arange(0, clip.frames, group) + group // 2, clip.frames - 1)
+    pose = forward_kinematics(clip.with_values(clip.values[middles]))
+    masses = masses_of(clip.skeleton, points)
+    return metric_matrix(clip.skeleton, pose, tracks[middles], forms=forms, masses=masses)
+
+
+def _first_setup(clip: Clip, unit: int, scale: int, forms: list[TurnForm], metric: Array) -> KineSetup:
+    """Steps from the mean sensitivity of each track; the rest is not known yet."""
+    sensitivity = np.einsum("cct->c", metric) / metric.shape[2]
+    exponents = np.round(2 * np.log2(np.maximum(sensitivity, 1e-12))) - default_exponents(clip.skeleton)
+    nothing = np.zeros(len(sensitivity), np.int32)
+    return KineSetup(
+        unit,
+        scale,
+        SHIFT,
+        np.array([[f.form, f.order] for f in forms], np.int32).reshape(-1, 2),
+        nothing,
+        np.clip(exponents, -60, 60).astype(np.int32),
+        nothing,
+        [],
+    )
+
+
+def _fixed_blocks(signal: Array, length: int) -> Array:
+    """DCT rows of blocks of one length, all stacked."""
+    parts = [signal[a : a + length] for a in range(0, len(signal), length)]
+    return np.concatenate([dct_basis(len(p)) @ p for p in parts])
+
+
+def _offsets(tracks: Array, steps: Array, active: NDArray[np.bool_], *, many: bool) -> NDArray[np.int32]:
+    """Whole numbers of offset units; a clip of a block or two codes its mean as well in the blocks."""
+    levels = np.round(tracks.mean(axis=0) / (np.where(active, OFFSET_STEPS, CONSTANT_STEPS) * steps))
+    levels = np.where(active & (not many), 0, levels)
+    if np.abs(levels).max(initial=0) >= 1 << 30:
+        raise ConfigError("the error is too small for numbers this large")
+    return levels.astype(np.int32)
+
+
+def _check_range(signal: Array, longest_block: int) -> None:
+    if np.abs(signal).max(initial=0) * np.sqrt(longest_block) > LARGEST:
+        raise ConfigError("the error is too small for motion this large", hint="use a larger error, or lossless")

@@ -1,0 +1,67 @@
+"""The decoder's side of `kine`: a setup turned into arrays once, then segments into channels."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinepack._kernels._kine import SegmentModel, kine_decode, kine_synthesise
+from kinepack.entropy.kine_prior import prior
+from kinepack.entropy.kine_setup import KineSetup, unpack_setup
+from kinepack.model import Skeleton
+from kinepack.transforms import triangular
+from kinepack.transforms.steps import classes_of, default_exponents
+from kinepack.transforms.tracks import TurnForm, inverse_tracks, slots_of
+
+Array = NDArray[np.float64]
+
+OFFSET_STEPS = 4.0
+"""Offsets of moving tracks are whole multiples of this many steps: blocks code the rest."""
+CONSTANT_STEPS = 0.25
+
+
+class Synthesis:
+    """Everything that the segments of one stream share."""
+
+    def __init__(self, skeleton: Skeleton, data: bytes) -> None:
+        slots = slots_of(skeleton)
+        setup = unpack_setup(data, len(slots.turns), slots.tracks)
+        steps = steps_of(setup, skeleton)
+        self.skeleton = skeleton
+        self.forms = [TurnForm(int(form), int(order)) for form, order in setup.forms]
+        self.active = setup.active.astype(bool)
+        self.offsets = offset_values(setup.offsets, steps, self.active)
+        self.steps = np.ascontiguousarray(steps[self.active])
+        self.model = segment_model(skeleton, setup)
+        self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
+
+    def decode(self, data: bytes, frames: int) -> Array:
+        """[frames, channels] of one segment."""
+        coefficients = kine_decode(data, frames, self.model)
+        own = kine_synthesise(coefficients, self.steps, offsets=self.offsets[self.active], prediction=self.prediction)
+        tracks = np.broadcast_to(self.offsets, (frames, len(self.offsets))).copy()
+        tracks[:, self.active] = own.T
+        return inverse_tracks(tracks, self.skeleton, self.forms)
+
+
+@lru_cache(maxsize=64)
+def synthesis_of(skeleton: Skeleton, setup: bytes) -> Synthesis:
+    """Kept, so that seeking in a file does not read its setup again and again."""
+    return Synthesis(skeleton, setup)
+
+
+def segment_model(skeleton: Skeleton, setup: KineSetup) -> SegmentModel:
+    """The integers that steer the coding of segments."""
+    classes = np.ascontiguousarray(classes_of(skeleton)[setup.active.astype(bool)])
+    return SegmentModel(prior(), classes, setup.unit, min(max(64 - setup.scale // 4, 0), 255))
+
+
+def steps_of(setup: KineSetup, skeleton: Skeleton) -> Array:
+    """[tracks] quantiser steps in the tracks' units."""
+    return np.asarray(2.0 ** (setup.scale / 64 - (default_exponents(skeleton) + setup.exponents) / 4))
+
+
+def offset_values(offsets: NDArray[np.int32], steps: Array, active: NDArray[np.bool_]) -> Array:
+    return np.asarray(offsets * np.where(active, OFFSET_STEPS, CONSTANT_STEPS) * steps)

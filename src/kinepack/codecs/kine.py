@@ -1,0 +1,70 @@
+"""`kine`: skeletal motion at the least bytes for the error that a viewer can see.
+
+clip -> tracks (rotation vectors, heading, angles) -> steps from the rig's inertia -> links between tracks
+     -> blocks of chosen length -> DCT -> rate-distortion descent across tracks -> context-mixed range coding
+
+Steps follow the skeleton (Arikan 2006; Chattopadhyay et al. 2007; Beaudoin et al. 2007), the descent lets every
+track absorb the error of the others, which generalises Beaudoin's inverse kinematics correction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kinepack._kernels._kine import kine_encode
+from kinepack.codecs._kine.analysis import Budget, analyse, quantise
+from kinepack.codecs._kine.synthesis import segment_model, synthesis_of
+from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments
+from kinepack.entropy.kine_setup import pack_setup
+from kinepack.errors import Corrupt
+from kinepack.limits import DEFAULT_LIMITS, Limits
+from kinepack.model import Clip, Model, Skeleton
+from kinepack.params import param
+
+BUDGETS = {
+    "fast": Budget(sweeps=1, grid=4, links=3),
+    "default": Budget(sweeps=5, grid=2, links=6),
+    "best": Budget(sweeps=12, grid=1, links=8),
+}
+
+
+@dataclass(frozen=True)
+class Kine(Codec):
+    """Rate-distortion optimised tracks with the whole body in the loop."""
+
+    id: ClassVar[str] = "kine"
+    title: ClassVar[str] = "body-aware transform coding of skeletal motion"
+    sources: ClassVar[tuple[type, ...]] = (Clip,)
+
+    error: float = param(0.1, "nominal error of a joint's position", unit="cm", low=1e-5, high=100.0, quality="lower")
+    points: str = param(
+        "joints",
+        "whose error counts: all joints alike, bones by their length, or 3 cm around each joint",
+        choices=("joints", "bones", "shell"),
+    )
+    effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
+    segment_s: float = param(1.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Three digits: finer steps of the scale do not exist, and files store the settings.
+        object.__setattr__(self, "error", float(f"{self.error:.3g}"))
+
+    def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
+        analysis = analyse(source, self.error, points=self.points, budget=BUDGETS[self.effort])
+        model = segment_model(source.skeleton, analysis.setup)
+        segments, at = [], 0
+        for coefficients in quantise(analysis, model, self.segment_s * source.fps, progress):
+            frames = len(coefficients.levels)
+            segments.append(Segment(at, frames, kine_encode(coefficients, model)))
+            at += frames
+        setup = pack_setup(analysis.setup)
+        return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
+
+    @classmethod
+    def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
+        if not isinstance(stream.layout, Skeleton):
+            raise Corrupt("the stream is not of a clip")
+        synthesis = synthesis_of(stream.layout, stream.setup)
+        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data[0], run.frames))
