@@ -54,12 +54,41 @@ SETUP = struct.Struct("<B")
 
 
 @dataclass(frozen=True)
-class Wavelet(Codec):
+class WaveletCodec(Codec):
+    """What the codecs with this stream share: decoding, whole, by window and by joint."""
+
+    sources: ClassVar[tuple[type, ...]] = (Clip,)
+
+    @classmethod
+    def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Clip:
+        skeleton = clip_skeleton(stream)
+        everything = np.arange(len(skeleton.channels), dtype=np.int32)
+        model = model_from(stream, decode_signals(stream, everything, window, limits))
+        assert isinstance(model, Clip)
+        return model
+
+    @classmethod
+    def decode_channels(
+        cls,
+        stream: Stream,
+        joints: Iterable[str | int],
+        window: Window | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> dict[str, Array]:
+        """"joint.kind" -> values [frames] of the channels of some joints; nothing else is decoded."""
+        skeleton = clip_skeleton(stream)
+        wanted = {skeleton.index(j) if isinstance(j, str) else j for j in joints}
+        chosen = np.array([i for i, c in enumerate(skeleton.channels) if c.joint in wanted], np.int32)
+        names = [f"{skeleton.joints[skeleton.channels[i].joint].name}.{skeleton.channels[i].kind}" for i in chosen]
+        return dict(zip(names, decode_signals(stream, chosen, window, limits).T, strict=True))
+
+
+@dataclass(frozen=True)
+class Wavelet(WaveletCodec):
     """Standard wavelet compression."""
 
     id: ClassVar[str] = "wavelet"
     title: ClassVar[str] = "truncated cubic wavelets of joint angles"
-    sources: ClassVar[tuple[type, ...]] = (Clip,)
 
     ratio: float = param(
         12.0, "r: one of how many coefficients is kept; files are about twice that much smaller",
@@ -85,29 +114,6 @@ class Wavelet(Codec):
         steps = np.full(len(scale), theta / self.precision) if self.precision else None
         steps = full_range_steps(coefficients, kept, scale) if steps is None else steps
         return quantize(coefficients, kept, steps, scale)
-
-    @classmethod
-    def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Clip:
-        skeleton = clip_skeleton(stream)
-        everything = np.arange(len(skeleton.channels), dtype=np.int32)
-        model = model_from(stream, decode_signals(stream, everything, window, limits))
-        assert isinstance(model, Clip)
-        return model
-
-    @classmethod
-    def decode_channels(
-        cls,
-        stream: Stream,
-        joints: Iterable[str | int],
-        window: Window | None = None,
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> dict[str, Array]:
-        """"joint.kind" -> values [frames] of the channels of some joints; nothing else is decoded."""
-        skeleton = clip_skeleton(stream)
-        wanted = {skeleton.index(j) if isinstance(j, str) else j for j in joints}
-        chosen = np.array([i for i, c in enumerate(skeleton.channels) if c.joint in wanted], np.int32)
-        names = [f"{skeleton.joints[skeleton.channels[i].joint].name}.{skeleton.channels[i].kind}" for i in chosen]
-        return dict(zip(names, decode_signals(stream, chosen, window, limits).T, strict=True))
 
 
 def standard_selection(scores: Sequence[Array], ratio: float) -> list[NDArray[np.bool_]]:

@@ -14,7 +14,7 @@ _MIDDLE = 128
 def step_codes(steps: ArrayLike) -> NDArray[np.uint16]:
     """Codes of quantiser steps, rounded down to a quarter of an octave."""
     quarters = np.floor(4 * np.log2(np.maximum(np.asarray(steps, float), 1e-300)) + 1e-9)
-    return np.clip(quarters + 4 * _MIDDLE, 0, STEP_CODES - 1).astype(np.uint16)
+    return np.asarray(np.clip(quarters + 4 * _MIDDLE, 0, STEP_CODES - 1), np.uint16)
 
 
 def steps_of(codes: ArrayLike) -> NDArray[np.float64]:

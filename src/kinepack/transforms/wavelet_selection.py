@@ -82,15 +82,23 @@ def step_table(frames: int, codes: NDArray[np.uint16], scale: Array) -> Array:
     return wavelet.row_gains(frames)[:, None] * (steps_of(codes) / scale)
 
 
-def quantize(coefficients: Array, kept: Mask, steps_cm: Array, scale: Array) -> Quantized:
-    """Rounds the kept coefficients to steps [signals], given in scaled units and made coarser where 32 bits end."""
-    largest = np.abs(coefficients * kept / wavelet.row_gains(len(coefficients))[:, None]).max(axis=0) * scale
-    codes = step_codes(np.maximum(steps_cm, largest / (LARGEST_LEVEL // 2)))
-    levels = np.round(np.where(kept, coefficients, 0.0) / step_table(len(coefficients), codes, scale))
+def quantize(
+    coefficients: Array, kept: Mask, steps_cm: Array, scale: Array, *, codes: NDArray[np.uint16] | None = None
+) -> Quantized:
+    """Rounds the kept coefficients to steps [signals] in scaled units, or to those of `codes`."""
+    wanted = np.where(kept, coefficients, 0.0)
+    codes = limited_codes(wanted, steps_cm, scale) if codes is None else codes
+    levels = np.round(wanted / step_table(len(coefficients), codes, scale))
     if np.abs(levels).max(initial=0) > LARGEST_LEVEL:
         raise ConfigError("the clip's numbers are too large for 32-bit coefficients")
     quantized = levels.astype(np.int32)
     return Quantized(quantized, _tidy(codes, quantized))
+
+
+def limited_codes(values: Array, steps_cm: Array, scale: Array) -> NDArray[np.uint16]:
+    """[signals] step codes, coarser than asked where levels would need more than 31 bits."""
+    largest = np.abs(values / wavelet.row_gains(len(values))[:, None]).max(axis=0) * scale
+    return step_codes(np.maximum(steps_cm, largest / (LARGEST_LEVEL // 2)))
 
 
 def full_range_steps(coefficients: Array, kept: Mask, scale: Array) -> Array:
