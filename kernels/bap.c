@@ -294,6 +294,25 @@ static size_t bucket_of(const double *edges, size_t buckets, double value)
     return low;
 }
 
+int32_t kp_bucket_sums(const double *numbers, size_t rows, size_t width, const int32_t *levels, size_t level_count,
+                       const double *edges, size_t buckets, double *sums, double *counts)
+{
+    if (buckets < 1 || buckets > 65536)
+        return KP_ARGUMENT;
+    for (size_t i = 0; i < level_count * buckets; i++)
+        sums[i] = counts[i] = 0;
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t c = 0; c < width; c++) {
+            if (levels[c] < 0 || (size_t)levels[c] >= level_count)
+                return KP_ARGUMENT;
+            size_t at = (size_t)levels[c] * buckets + bucket_of(edges, buckets, numbers[r * width + c]);
+            sums[at] += numbers[r * width + c];
+            counts[at] += 1;
+        }
+    }
+    return KP_OK;
+}
+
 int32_t kp_index_rows(const double *x, size_t rows, size_t width, size_t fdf, const double *edges, const float *table,
                       size_t buckets, const double *mean, const double *threshold, uint32_t closed, double *carry,
                       float *deltas, uint16_t *indices, uint8_t *released, float *out)

@@ -156,6 +156,10 @@ int32_t kp_indexed_decode(const uint8_t *data, size_t size, size_t rows, size_t 
 int32_t kp_sparse_indexed_decode(const uint8_t *data, size_t size, size_t rows, size_t width, size_t fdf, uint32_t bits,
                                  size_t rows_per_table, uint32_t half, float *table, uint32_t *columns, float *out);
 
+/* Sums and counts [level_count * buckets] of numbers[rows * width] by their column's level and their bucket. */
+int32_t kp_bucket_sums(const double *numbers, size_t rows, size_t width, const int32_t *levels, size_t level_count,
+                       const double *edges, size_t buckets, double *sums, double *counts);
+
 /* The encoder's rows of one table: x[(rows + 1) * width], its first row and that of out[(rows + 1) * width] are the
  * poses before. A value is released when |accumulated - mean| > threshold. edges[buckets - 1] ascend. deltas[rows *
  * fdf], indices and released [rows * (width - fdf)], carry[width] is read and updated. */

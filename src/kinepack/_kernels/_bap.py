@@ -20,6 +20,10 @@ def _floats(array: NDArray[np.float32]) -> Any:
     return ffi.from_buffer("float[]", array)
 
 
+def _doubles(array: NDArray[np.float64]) -> Any:
+    return ffi.from_buffer("double[]", array)
+
+
 @dataclass(frozen=True)
 class FbaFrames:
     """A decoded FBA stream."""
@@ -131,6 +135,21 @@ def sparse_indexed_decode(
     return out
 
 
+def bucket_sums(
+    numbers: NDArray[np.float64], levels: NDArray[np.int32], edges: NDArray[np.float64], *, level_count: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sums and counts [levels, buckets] of numbers [rows, columns] by their column's level and their bucket."""
+    source = as_array(numbers, np.float64, "numbers", (None, len(levels)))
+    places = as_array(levels, np.int32, "levels")
+    sums, counts = np.empty((2, level_count, len(edges) + 1))
+    status = lib.kp_bucket_sums(
+        _doubles(source), *source.shape, pointer(places), level_count, _doubles(edges), len(edges) + 1,
+        _doubles(sums), _doubles(counts),
+    )  # fmt: skip
+    check(status, "buckets")
+    return sums, counts
+
+
 @dataclass(frozen=True)
 class IndexedRows:
     """What the encoder found for the rows of one table."""
@@ -161,9 +180,9 @@ def index_rows(
     indices, released = np.empty((rows, width - fdf), np.uint16), np.empty((rows, width - fdf), np.uint8)
     target = as_array(x, np.float64, "x", (None, width))
     status = lib.kp_index_rows(
-        pointer(target), rows, width, fdf, pointer(edges), _floats(table), len(table), pointer(mean),
-        pointer(threshold), closed, pointer(carry), _floats(deltas), pointer(indices), pointer(released),
-        _floats(poses),
+        _doubles(target), rows, width, fdf, _doubles(edges), _floats(table), len(table), _doubles(mean),
+        _doubles(threshold), closed, _doubles(carry), _floats(deltas), ffi.from_buffer("uint16_t[]", indices),
+        ffi.from_buffer("uint8_t[]", released), _floats(poses),
     )  # fmt: skip
     check(status, "indexing")
     return IndexedRows(deltas, indices, released)

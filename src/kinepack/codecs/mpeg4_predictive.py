@@ -35,7 +35,8 @@ from kinepack.codecs.base import (
 from kinepack.entropy import fba
 from kinepack.entropy.bit_io import decode_varints, encode_varints, unzigzag, zigzag
 from kinepack.errors import Corrupt, Truncated
-from kinepack.formats.bap_carriers import TABLES, Carriers, carriers_of, group_sizes, order, steps_of
+from kinepack.formats.bap_carriers import TABLES, Carriers, carriers_of
+from kinepack.formats.fba_stream import fba_stream, parameters
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
 from kinepack.params import param
@@ -96,32 +97,12 @@ def decode_runs(stream: Stream, window: Window | None, limits: Limits) -> Model:
     return decode_segments(stream, window, limits, decode_one)
 
 
-def pack_run(run: Run, carriers: Carriers, *, quant: int, widest: bool, sixteenths: int = 0) -> bytes:
+def pack_run(run: Run, carriers: Carriers, *, quant: int, widest: bool) -> bytes:
     """Offsets (count, then channel and zigzag offset as varints), then the FBA stream."""
     channels = np.flatnonzero(run.offsets)
     pairs = np.stack([channels, zigzag(run.offsets[channels])], axis=1).astype(np.uint64)
     head = encode_varints(np.concatenate([[np.uint64(len(channels))], pairs.ravel()]))
-    return head + fba_stream([run], carriers, quant=quant, widest=widest, sixteenths=sixteenths)
-
-
-def fba_stream(parts: list[Run], carriers: Carriers, *, quant: int, widest: bool, sixteenths: int = 0) -> bytes:
-    """Runs one after the other, each with its I frame, as one bare stream."""
-    levels = np.concatenate([part.levels for part in parts])
-    intra = np.zeros(len(levels), bool)
-    intra[[part.first - parts[0].first for part in parts]] = True
-    on, ranges = np.zeros(len(order()), bool), np.zeros((4, len(order())), np.int32)
-    on[carriers.positions] = True
-    ranges[:, carriers.positions] = fba.LARGEST_K if widest else _fitted(levels, intra, quant)
-    layout = fba.FbaLayout(group_sizes(), on, ranges, quant, sixteenths)
-    in_group_order = levels[:, np.argsort(carriers.positions)]
-    return fba.encode(np.ascontiguousarray(in_group_order, np.int32), intra, layout)
-
-
-def _fitted(levels: NDArray[np.int64], intra: NDArray[np.bool_], quant: int) -> NDArray[np.int32]:
-    """[4, channels] least k of I maximum, I minimum, P maximum and P minimum."""
-    kinds = (levels[intra], levels[~intra])
-    sides = [side * kind for kind in kinds for side in (1, -1)]
-    return np.stack([fba.smallest_k(side.max(axis=0, initial=0), quant) for side in sides])
+    return head + fba_stream([run], carriers.numbers, quant=quant, widest=widest)
 
 
 def unpack_run(data: bytes, carriers: Carriers, *, table: str, frames: int) -> NDArray[np.int64]:
@@ -131,13 +112,9 @@ def unpack_run(data: bytes, carriers: Carriers, *, table: str, frames: int) -> N
     if int(count[0]) > width:
         raise Corrupt("a segment has more offsets than channels")
     pairs, more = decode_varints(data[used:], 2 * int(count[0]))
-    columns = np.full(len(order()), -1, np.int32)
-    columns[carriers.positions] = np.arange(width)
-    steps = steps_of(table)[order()]
-    decoded = fba.decode(data[used + more :], group_sizes=group_sizes(), steps=steps, columns=columns, frames=frames)
-    if len(decoded.values) != frames:
+    values = parameters(data[used + more :], carriers.numbers, table=table, frames=frames).astype(np.int64)
+    if len(values) != frames:
         raise Truncated("an FBA stream has fewer frames than its segment")
-    values = decoded.values.astype(np.int64)
     for channel, offset in zip(pairs[0::2].tolist(), unzigzag(pairs[1::2]).tolist(), strict=True):
         if channel >= width or abs(offset) >> 32:
             raise Corrupt("a segment offsets a channel that is not there")

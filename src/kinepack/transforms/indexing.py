@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._bap import IndexedRows, index_rows
+from kinepack._kernels._bap import IndexedRows, bucket_sums, index_rows
 from kinepack.transforms.sparsing import Thresholds, never
 
 Array = NDArray[np.float64]
@@ -42,16 +42,12 @@ class Table:
 
 def make_table(differences: Array, levels: NDArray[np.int64], *, bits: int, rqt: float, eta: float) -> Table:
     """Equal-frequency buckets of all numbers in `differences` [rows, columns], and what each stands for."""
-    buckets, numbers = 1 << bits, differences.ravel()
-    if not numbers.size:
+    buckets = 1 << bits
+    if not differences.size:
         return Table(np.zeros(buckets, np.float32), np.zeros(buckets - 1))
-    edges = bucket_edges(numbers, buckets, rqt)
-    members = np.searchsorted(edges, numbers, side="left")
-    weights = np.broadcast_to(levels, differences.shape).ravel()
-    if eta == SELECTIVE:
-        values = _selective(numbers, members, weights, buckets)
-    else:
-        values = _weighted(numbers, members, weights.astype(np.float64) ** -eta, buckets)
+    edges = bucket_edges(differences.ravel(), buckets, rqt)
+    sums, counts = bucket_sums(differences, levels.astype(np.int32), edges, level_count=int(levels.max()) + 1)
+    values = _selective(sums, counts) if eta == SELECTIVE else _weighted(sums, counts, eta)
     return Table(_without_gaps(values, edges).astype(np.float32), edges)
 
 
@@ -67,22 +63,18 @@ def bucket_edges(numbers: Array, buckets: int, rqt: float) -> Array:
     return np.asarray((lower + upper) / 2 / rqt)
 
 
-def _weighted(numbers: Array, members: NDArray[np.intp], weights: Array, buckets: int) -> Array:
-    """Eq. 1: mean of a bucket's numbers, each weighted by 1 / level^eta; NaN in empty buckets."""
-    total = np.bincount(members, weights, buckets)
+def _weighted(sums: Array, counts: Array, eta: float) -> Array:
+    """Eq. 1 from sums and counts [levels, buckets]: a number counts 1 / level^eta; NaN in empty buckets."""
+    weights = np.maximum(np.arange(len(sums)), 1.0)[:, None] ** -eta
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.bincount(members, weights * numbers, buckets) / total)
+        return np.asarray((weights * sums).sum(axis=0) / (weights * counts).sum(axis=0))
 
 
-def _selective(numbers: Array, members: NDArray[np.intp], levels: NDArray[np.int64], buckets: int) -> Array:
+def _selective(sums: Array, counts: Array) -> Array:
     """Eq. 1 for eta -> infinity: the plain mean of those numbers that have the lowest level in the bucket."""
-    values = np.full(buckets, np.nan)
-    for level in np.unique(levels)[::-1]:
-        own = levels == level
-        count = np.bincount(members[own], minlength=buckets)
-        total = np.bincount(members[own], numbers[own], buckets)
-        values[count > 0] = total[count > 0] / count[count > 0]
-    return values
+    lowest = np.argmax(counts > 0, axis=0)[None]
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.take_along_axis(sums, lowest, 0) / np.take_along_axis(counts, lowest, 0))[0])
 
 
 def _without_gaps(values: Array, edges: Array) -> Array:
