@@ -5,6 +5,7 @@ from kinepack.codecs.base import CODECS, Codec
 from kinepack.errors import KinepackError
 from kinepack.evaluate import Result, curve, evaluate
 from kinepack.formats.base import FORMATS
+from kinepack.library import Library
 from kinepack.limits import Limits
 from kinepack.metrics.base import METRICS
 from kinepack.model import Channel, Clip, Joint, MeshSequence, Skeleton
@@ -20,6 +21,7 @@ __all__ = [
     "Codec",
     "Joint",
     "KinepackError",
+    "Library",
     "Limits",
     "MeshSequence",
     "Reader",

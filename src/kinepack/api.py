@@ -67,6 +67,11 @@ def read_all(
     source = source_of(path)
     beside = source_of(skeleton).read() if skeleton is not None else None
     options = ReadOptions(skeleton=beside, unit_cm=unit_cm, fps=fps, mesh=mesh, limits=limits)
+    return read_source(source, options)
+
+
+def read_source(source: Source, options: ReadOptions) -> list[Model]:
+    """Every clip of a file whose bytes come from anywhere."""
     try:
         return _format_of(source).read(source, options)
     except FormatError as error:

@@ -9,15 +9,19 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from kinepack.cli import demo, listing, looking, measuring, packing, turning
+from kinepack.cli import batching, demo, libraries, listing, looking, measuring, packing, turning
 from kinepack.cli.guard import guarded
 
 PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Files": (packing.compress, packing.decompress, looking.info, turning.convert),
     "Measuring": (looking.compare, measuring.evaluate, measuring.curve),
+    "Libraries": (batching.batch, libraries.stats),
     "Trying out": (demo.demo, turning.sample),
     "What there is": (listing.codecs, listing.metrics, listing.formats),
 }
+GROUPS: dict[str, Sequence[Callable[..., None]]] = {"library": libraries.COMMANDS}
+"""Commands of two words, under the heading of `GROUP_PANEL`."""
+GROUP_PANEL = "Libraries"
 EXAMPLES = "Examples:"
 EXIT_CODES = {
     0: "done",
@@ -27,6 +31,7 @@ EXIT_CODES = {
     5: "a file asks for more than the limits allow",
     6: "no setting meets the target",
     7: "a file cannot be read or written",
+    8: "some inputs of a batch were set aside, all others are done",
     70: "a bug of ours",
     71: "out of memory",
     130: "interrupted",
@@ -86,7 +91,22 @@ def _build() -> typer.Typer:
     for panel, commands in PANELS.items():
         for command in commands:
             root.command(rich_help_panel=panel, no_args_is_help=False, **_texts(command))(guarded(command))
+    for name, commands in GROUPS.items():
+        root.add_typer(_group(name, commands), name=name, rich_help_panel=GROUP_PANEL)
     return root
+
+
+def word(command: Callable[..., None]) -> str:
+    """What a command is called: `list_` is `list`, which as a function would hide Python's own."""
+    return command.__name__.rstrip("_")
+
+
+def _group(name: str, commands: Sequence[Callable[..., None]]) -> typer.Typer:
+    words = ", ".join(word(command) for command in commands)
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=f"Change and look into a {name}: {words}.")
+    for command in commands:
+        group.command(word(command), no_args_is_help=False, **_texts(command))(guarded(command))
+    return group
 
 
 app = _build()

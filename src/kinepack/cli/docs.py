@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
 
-from kinepack.cli.app import EXIT_CODES, PANELS, app, split_help
+from kinepack.cli.app import EXIT_CODES, GROUP_PANEL, GROUPS, PANELS, app, split_help, word
 
 HEAD = """\
 # Command line
@@ -27,10 +27,18 @@ def page() -> str:
     for panel, commands in PANELS.items():
         parts.append(f"## {panel}\n")
         for command in commands:
-            text, examples = split_help(command)
-            parts += [f"### `kinepack {command.__name__}`\n", text + "\n", _parameters(known[command.__name__])]
-            parts += ["```sh\n" + "\n".join(examples) + "\n```\n"]
+            parts += _section(command, word(command), known[word(command)])
+        for group, members in GROUPS.items() if panel == GROUP_PANEL else ():
+            for command in members:
+                name = word(command)
+                parts += _section(command, f"{group} {name}", known[group].commands[name])
     return "\n".join(parts)
+
+
+def _section(command: Callable[..., None], name: str, parsed: Any) -> list[str]:
+    text, examples = split_help(command)
+    shown = "```sh\n" + "\n".join(examples) + "\n```\n"
+    return [f"### `kinepack {name}`\n", text + "\n", _parameters(parsed), shown]
 
 
 def _parameters(command: Any) -> str:

@@ -1,6 +1,7 @@
 """The bytes of a `.kine` file: these tables are the specification that docs/format.md explains.
 
     file    = magic, version, [contents], static*, (clip, data)+
+    library = magic, version, head, (static | clip data | catalogue)*          (see catalogue.py)
     chunk   = tag (1 byte), length (varint), body, CRC-32 of tag, length and body
     data    = tag, length (varint), segment bytes back to back, each checked by the CRC-32 in its index entry
 
@@ -38,6 +39,10 @@ class Tag(IntEnum):
     """A clip's description, codec setup and index of segments; its DATA follows at once."""
     DATA = 0x04
     """The segments of the clip before it. Has no CRC of its own."""
+    LIBRARY = 0x05
+    """The first chunk of a library: where its catalogue is. Has no CRC of its own (see catalogue.py)."""
+    CATALOGUE = 0x06
+    """Everything a library holds: places, names, durations, labels, statistics."""
 
 
 class StaticKind(IntEnum):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
+from kinepack.container.catalogue import Catalogue, ListedStatic, read_catalogue
 from kinepack.container.layout import (
     CRC,
     HEADER,
@@ -45,17 +47,41 @@ class Static:
     chunk_bytes: int
 
 
+class ListedStatics(Sequence[Static]):
+    """The statics of a library, each read when it is asked for."""
+
+    def __init__(self, file: ContainerReader, listed: Sequence[ListedStatic]) -> None:
+        self._file, self._listed = file, listed
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    @overload
+    def __getitem__(self, number: int) -> Static: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Static]: ...
+    def __getitem__(self, number: int | slice) -> Static | list[Static]:
+        if isinstance(number, slice):
+            return [self[n] for n in range(*number.indices(len(self)))]
+        return self._file.static_at(self._listed[number].at)
+
+
 class ContainerReader:
     """Reads the chunks before the first clip at once; clips and segments are read and checked when asked for.
 
-    A file that holds only static chunks is a shared skeleton or mesh: it has no clips.
+    A file that holds only static chunks is a shared skeleton or mesh: it has no clips. Threads may share a reader.
     """
+
+    KEPT_CLIPS = 4096
+    """Most descriptions of clips kept in memory."""
 
     def __init__(self, source: ByteSource, limits: Limits = DEFAULT_LIMITS) -> None:
         self._source, self._limits = source, limits
-        self._ahead, self._ahead_at = b"", 0
+        self._ahead = (0, b"")
         self.size = limits.charge("bytes", source.size)
-        self.statics: list[Static] = []
+        self.statics: Sequence[Static] = []
+        self.catalogue: Catalogue | None = None
+        """Of a library; None for other files."""
         self._places: list[int] = []
         self._clips: dict[int, ClipEntry] = {}
         self.names: list[str] = []
@@ -68,13 +94,28 @@ class ContainerReader:
 
     def clip(self, index: int) -> ClipEntry:
         """The description and index of one clip."""
-        if index not in self._clips:
+        entry = self._clips.get(index)
+        if entry is None:
             at = self._places[index]
             tag, body, after = self._chunk(at)
             if tag != Tag.CLIP:
                 raise Corrupt(f"there is no clip at byte {at}")
-            self._clips[index] = self._clip_entry(body, after, after - at)
-        return self._clips[index]
+            entry = self._clip_entry(body, after, after - at)
+            if len(self._clips) >= self.KEPT_CLIPS:
+                self._clips.clear()
+            self._clips[index] = entry
+        return entry
+
+    def static_at(self, at: int) -> Static:
+        """The static chunk that starts at an offset."""
+        tag, body, after = self._chunk(at)
+        if tag != Tag.STATIC:
+            raise Corrupt(f"there is no skeleton or mesh at byte {at}")
+        return Static(body, after - at)
+
+    def data(self, clip: ClipEntry) -> bytes:
+        """All segments of a clip back to back, not checked."""
+        return self._source.read_at(clip.data_at, clip.record.data_bytes)
 
     def segment(self, clip: ClipEntry, entry: SegmentEntry) -> bytes:
         """The checked bytes of one segment; Corrupt or Truncated if it is damaged."""
@@ -99,14 +140,19 @@ class ContainerReader:
 
     def _walk_to_clips(self) -> None:
         at = len(HEADER)
-        while at < self.size or not self.statics:
+        if at < self.size and self._read(at, 1)[0] == Tag.LIBRARY:
+            self._take_catalogue(read_catalogue(self._read, self.size, self._limits))
+            return
+        statics: list[Static] = []
+        self.statics = statics
+        while at < self.size or not statics:
             tag, body, after = self._chunk(at)
             if tag == Tag.CLIP:
                 break
             if tag == Tag.CONTENTS:
                 self._take_contents(body, after)
             elif tag == Tag.STATIC:
-                self.statics.append(Static(body, after - at))
+                statics.append(Static(body, after - at))
             elif not tag & SKIPPABLE:
                 raise UnsupportedVersion(f"the file needs a feature this reader does not have (chunk type {tag})")
             at = after
@@ -119,6 +165,12 @@ class ContainerReader:
         for _ in range(self._limits.charge("clips", source.varint())):
             self.names.append(source.text())
             self._places.append(after + source.varint())
+
+    def _take_catalogue(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+        self.statics = ListedStatics(self, catalogue.statics)
+        self.names = [clip.name for clip in catalogue.clips]
+        self._places = [clip.at for clip in catalogue.clips]
 
     def _chunk(self, at: int) -> tuple[int, bytes, int]:
         """Tag and checked body of the chunk at an offset, and where the next one starts."""
@@ -145,13 +197,15 @@ class ContainerReader:
 
     def _read(self, offset: int, size: int) -> bytes:
         """Through a small read-ahead buffer, so that a remote file is opened in one or two requests."""
-        start = offset - self._ahead_at
-        if not 0 <= start <= start + size <= len(self._ahead):
-            self._ahead_at, start = offset, 0
-            self._ahead = self._source.read_at(offset, min(max(size, READ_AHEAD), self.size - offset))
-        if start + size > len(self._ahead):
+        at, ahead = self._ahead  # one attribute, so that threads always see an offset with its own bytes
+        start = offset - at
+        if not 0 <= start <= start + size <= len(ahead):
+            start = 0
+            ahead = self._source.read_at(offset, min(max(size, READ_AHEAD), self.size - offset))
+            self._ahead = (offset, ahead)
+        if start + size > len(ahead):
             raise Truncated("the file ends too early")
-        return self._ahead[start : start + size]
+        return ahead[start : start + size]
 
 
 def segments_in(record: ClipRecord, start: int, stop: int, layers: int | None = None) -> Iterator[SegmentEntry]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+import stat
 import threading
 import urllib.error
 import urllib.request
+import weakref
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,6 +57,35 @@ class FileSource:
 
     def close(self) -> None:
         self._file.close()
+
+
+class DescriptorSource:
+    """A file on disk by positioned reads: threads and forked processes share it without a lock.
+
+    Closes itself with its last reference, because a dataset of a training loop has no good moment to be closed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._closer = weakref.finalize(self, os.close, self._handle)
+        found = os.fstat(self._handle)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        self.size = found.st_size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        if not self._closer.alive:
+            raise IOFailure("the file is closed", hint="read inside the `with` block")
+        try:
+            data = os.pread(self._handle, size, offset)
+            while len(data) < size and (more := os.pread(self._handle, size - len(data), offset + len(data))):
+                data += more
+        except OSError as error:
+            raise IOFailure(f"cannot read: {error}") from None
+        return check_size(data, size)
+
+    def close(self) -> None:
+        self._closer()
 
 
 class HttpSource:
@@ -105,7 +138,7 @@ def open_source(place: str | Path | bytes) -> ByteSource:
     if isinstance(place, str) and "://" in text:
         return FileSource(_open_fsspec(text))
     try:
-        return FileSource(Path(place).open("rb"))
+        return DescriptorSource(Path(place)) if hasattr(os, "pread") else FileSource(Path(place).open("rb"))
     except OSError as error:
         raise IOFailure(f"cannot open {place}: {error.strerror or error}") from None
 

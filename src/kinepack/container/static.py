@@ -57,7 +57,7 @@ def digest_of(static: Skeleton | MeshStatic) -> bytes:
 
 
 def _unpack_skeleton(packed: bytes, limits: Limits) -> Skeleton:
-    text = _inflate(packed, 1000 * (limits.joints + limits.channels))
+    text = inflate(packed, 1000 * (limits.joints + limits.channels))
     try:
         skeleton = Skeleton.from_json(text.decode())
     except (UnicodeDecodeError, UsageError) as error:
@@ -72,7 +72,7 @@ def _unpack_mesh(packed: bytes, limits: Limits) -> MeshStatic:
     vertices = limits.charge("vertices", source.varint())
     unit_cm: Any = FLOAT64.unpack(source.take(8))[0]
     count = limits.charge("faces", source.varint())
-    planes = _inflate(source.take(source.left), 12 * count)
+    planes = inflate(source.take(source.left), 12 * count)
     if len(planes) != 12 * count:
         raise Corrupt("the mesh's faces are cut short")
     zigzag = np.ascontiguousarray(np.frombuffer(planes, np.uint8).reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
@@ -82,7 +82,7 @@ def _unpack_mesh(packed: bytes, limits: Limits) -> MeshStatic:
     return faces.astype(np.int32), vertices, unit_cm
 
 
-def _inflate(packed: bytes, limit: int) -> bytes:
+def inflate(packed: bytes, limit: int) -> bytes:
     """zlib with an upper bound on what comes out."""
     try:
         engine = zlib.decompressobj()

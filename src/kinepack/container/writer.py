@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from kinepack.container.layout import (
     HEADER,
@@ -96,12 +98,19 @@ def _contents(clips: Sequence[CodedClip], bodies: list[bytes], after: int) -> by
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """The file appears whole or not at all: a neighbour is written, synced and moved over the name."""
+    """The file appears whole or not at all."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to fill, that appears whole or not at all: a neighbour is written, synced and moved over the name."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
+            with os.fdopen(handle, "w+b") as file:
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             Path(temporary).chmod(0o666 & ~_umask())
