@@ -236,11 +236,13 @@ def test_compressed_files_are_refused_by_name() -> None:
 
 
 def test_sizes_are_charged_before_they_are_allocated() -> None:
-    def huge(table: dict[str, Any]) -> None:
-        table["accessors"][1] = {"componentType": FLOAT, "type": "VEC3", "count": 10**12}
+    def huge(table: dict[str, Any], count: int = 10**12) -> None:
+        table["accessors"][1] = {"componentType": FLOAT, "type": "VEC3", "count": count}
 
     with pytest.raises(LimitExceeded):
         broken(huge).read()
+    with pytest.raises(FormatError, match="room"):  # zeros, which no bytes of the file stand for
+        broken(lambda table: huge(table, 10**8)).read()
     sketch = Sketch(nodes=two_nodes())
     sketch.animate(0, "translation", [0, 1e9], [[0, 0, 0], [1, 0, 0]], "VEC3")
     with pytest.raises(LimitExceeded):

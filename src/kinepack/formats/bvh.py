@@ -213,7 +213,6 @@ def _read_motion_head(lines: Sequence[str], start: int, file: str, options: Read
     frames = integer(found[0][1], file, found[0][0])
     if frames < 1:
         raise FormatError("a clip needs at least one frame", file=file, line=found[0][0])
-    options.limits.charge("frames", frames)
     frame_time = number(found[1][1], file, found[1][0])
     if frame_time == 0:  # some writers leave it out of single poses
         frame_time = option_frame_time(options, 0.0)
@@ -223,11 +222,12 @@ def _read_motion_head(lines: Sequence[str], start: int, file: str, options: Read
 def _read_frames(
     lines: Sequence[str], first: int, frames: int, width: int, file: str, limits: Limits
 ) -> NDArray[np.float64]:
-    limits.charge("values", frames * width)
     rows = [(line, tokens) for line, text in enumerate(lines[first:], first + 1) if (tokens := text.split())]
     if width and len(rows) != frames:
         line = rows[frames][0] if len(rows) > frames else len(lines)
         raise FormatError(f"{frames} frames are promised, {len(rows)} are there", file=file, line=line)
+    limits.charge("frames", frames)
+    limits.charge("values", frames * width)
     if not width:
         table(rows, 0, file)
         return np.zeros((frames, 0))

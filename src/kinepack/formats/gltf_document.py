@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kinepack.errors import ConfigError, FormatError, UnsupportedContent
 from kinepack.formats.base import ReadOptions, Source
-from kinepack.formats.guard import read_within
+from kinepack.formats.guard import at_most, read_within
 from kinepack.limits import Limits
 
 Array = NDArray[Any]
@@ -76,7 +76,8 @@ class Document:
     def _content(self, accessor: Any) -> Array:
         kind, (columns, rows), count = _layout(accessor)
         self.limits.charge("values", count * columns * rows)
-        if accessor.bufferView is None:
+        if accessor.bufferView is None:  # all zeros: nothing in the file bounds their count
+            at_most("elements of an accessor", count, sum(map(len, self._buffers)))
             result = np.zeros((count, columns * rows), kind)
         else:
             result = self._strided(accessor.bufferView, accessor.byteOffset, count, kind, (columns, rows))

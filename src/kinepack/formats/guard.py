@@ -52,10 +52,11 @@ def frame_time_of(fps: float, *, what: str = "frames per second") -> float:
     return 1 / fps
 
 
-def at_most(what: str, declared: int, available: int) -> int:
+def at_most(what: str, declared: int, available: int, *, line: int = 0) -> int:
     """`declared`, if a file with room for `available` of them can hold that many."""
     if not 0 <= declared <= available:
-        raise FormatError(f"the file declares {declared:,} {what}, there is room for {max(available, 0):,}")
+        room = f"there is room for {max(available, 0):,}"
+        raise FormatError(f"the file declares {declared:,} {what}, {room}", line=line)
     return declared
 
 

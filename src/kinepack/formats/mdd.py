@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kinepack.errors import FormatError
 from kinepack.formats.base import FORMATS, Format, ReadOptions, Source, WriteOptions, Written
-from kinepack.formats.guard import guarded, read_within, snapped_rate
+from kinepack.formats.guard import at_most, guarded, read_within, snapped_rate
 from kinepack.formats.mesh_npz import only_mesh
 from kinepack.formats.obj_sequence import write_obj
 from kinepack.formats.pc2 import beside, cached_points
@@ -26,10 +26,7 @@ def read_mdd(source: Source, options: ReadOptions) -> list[Model]:
     if len(data) < _HEADER.size:
         raise FormatError("not an MDD point cache")
     frames, points = _HEADER.unpack_from(data)
-    options.limits.charge("frames", frames)
-    start = _HEADER.size + 4 * frames
-    if start > len(data):
-        raise FormatError(f"the times of {frames:,} frames do not fit into {len(data):,} bytes")
+    start = _HEADER.size + 4 * at_most("frames", frames, (len(data) - _HEADER.size) // 4)
     vertices = cached_points(data[start:], frames, points, ">f4", options)
     mesh = beside(source, vertices, options)
     if mesh.timed or options.fps is not None:

@@ -20,8 +20,10 @@ def read_off(data: bytes, options: ReadOptions) -> Frame:
     """One frame; polygons are fanned."""
     lines, numbers = _content_lines(data)
     counts = _counts(lines, numbers)
-    vertices = at_most("vertices", options.limits.charge("vertices", counts[0]), len(lines) - 1)
-    faces = at_most("faces", options.limits.charge("faces", counts[1]), len(lines) - 1 - vertices)
+    vertices = at_most("vertices", counts[0], len(lines) - 1, line=numbers[0])
+    faces = at_most("faces", counts[1], len(lines) - 1 - vertices, line=numbers[0])
+    options.limits.charge("vertices", vertices)
+    options.limits.charge("faces", faces)
     if not vertices:
         raise FormatError("there are no vertices")
     rows = parse_rows(lines[1 : 1 + vertices], 3, numbers[1 : 1 + vertices])

@@ -52,12 +52,13 @@ def write_pc2(models: Sequence[Model], stem: str, options: WriteOptions) -> Writ
 
 def cached_points(data: bytes, frames: int, points: int, dtype: str, options: ReadOptions) -> NDArray[np.float32]:
     """[frames, points, 3] that fill `data` exactly, or up to trailing bytes."""
-    options.limits.charge("frames", frames)
-    options.limits.charge("vertices", points)
-    count = options.limits.charge("values", frames * points * 3)
-    if count * 4 > len(data):
+    count = frames * points * 3
+    if min(frames, points) < 0 or count * 4 > len(data):
         needed = f"{frames:,} frames of {points:,} points need {count * 4:,} bytes"
         raise FormatError(f"{needed}, there are {len(data):,}")
+    options.limits.charge("frames", frames)
+    options.limits.charge("vertices", points)
+    options.limits.charge("values", count)
     return np.frombuffer(data, dtype, count).reshape(frames, points, 3).astype(np.float32)
 
 

@@ -40,6 +40,8 @@ _CORNERS = ("vertex_indices", "vertex_index")
 class _Element:
     name: str
     count: int
+    line: int
+    """Of the header, where it is declared."""
     scalars: list[tuple[str, str]] = field(default_factory=list)
     """Name and type of each property; that of a list's items for a list."""
     lists: dict[str, str] = field(default_factory=dict)
@@ -53,7 +55,7 @@ def read_ply(data: bytes, options: ReadOptions) -> Frame:
     vertices, faces = None, np.zeros((0, 3), np.int32)
     for element in elements:
         what = "vertices" if element.name == "vertex" else "faces"
-        at_most(element.name, options.limits.charge(what, element.count), len(data))
+        options.limits.charge(what, at_most(f"{element.name} elements", element.count, len(data), line=element.line))
         columns = body.read(element)
         if element.name == "vertex":
             vertices = _positions(columns)
@@ -96,17 +98,17 @@ def _header(data: bytes) -> tuple[list[_Element], str, int]:
             continue
         if words[0] == "format" and len(words) > 1:
             order = _ORDERS.get(words[1])
-        elif not _declare(elements, words):
+        elif not _declare(elements, words, number):
             raise FormatError(f"{line[:40]!r} is not a line of a PLY header", line=number)
     if order is None:
         raise FormatError("the header names no known format")
     return elements, order, newline + 1
 
 
-def _declare(elements: list[_Element], words: list[str]) -> bool:
+def _declare(elements: list[_Element], words: list[str], line: int) -> bool:
     """Takes an `element` or `property` line; False if it is neither."""
     if words[0] == "element" and len(words) == 3 and words[2].isdigit() and len(words[2]) < 12:
-        elements.append(_Element(words[1], int(words[2])))
+        elements.append(_Element(words[1], int(words[2]), line))
     elif words[0] == "property" and elements and len(words) == 3 and words[1] in _TYPES:
         elements[-1].scalars.append((words[2], _TYPES[words[1]]))
     elif words[:2] == ["property", "list"] and elements and len(words) == 5 and {*words[2:4]} <= set(_TYPES):
