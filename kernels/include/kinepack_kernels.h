@@ -124,6 +124,23 @@ int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const
                            const uint32_t *regressors, const double *weights, double *scratch, size_t scratch_size,
                            double *out);
 
+/* Lossless mode: values n * 10^k [frames * channels], k < 16 coded where varies[channel]; taps[channels * 8] of at most
+ * 2^14 in size; links [starts[channel], starts[channel + 1]) add weight * surprise / 2^shift of earlier channels.
+ * Scratch: states of kp_kine_exact_states(), history of kp_kine_exact_history() bytes a channel. */
+typedef struct {
+    int32_t channel, weight, shift;
+} kp_exact_link;
+
+uint32_t kp_kine_exact_states(void);
+uint32_t kp_kine_exact_history(void);
+int32_t kp_kine_exact_encode(int64_t *n, uint8_t *k, size_t frames, size_t channels, const int32_t *taps,
+                             const uint8_t *varies, const uint32_t *starts, const kp_exact_link *links,
+                             uint32_t *states, uint64_t *history, uint8_t *out,
+                             size_t capacity, size_t *size);
+int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8_t *k, size_t frames, size_t channels,
+                             const int32_t *taps, const uint8_t *varies, const uint32_t *starts,
+                             const kp_exact_link *links, uint32_t *states, uint64_t *history);
+
 /* Rate-distortion quantiser of one block (kine_descent.c). */
 int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float *basis, const float *metric,
                         const uint8_t *coupled, size_t group, float lambda, uint32_t sweeps, const float *costs,
@@ -214,7 +231,7 @@ int32_t kp_wavelet_anneal(const kp_rig *rig, const kp_signals *signals, const do
                           double *error);
 
 /* A motion and its first derivatives: kinds[channels] 0 none, 1 turns, 2 shifts; axes[frames * channels * 3] in object
- * space per unit of the channel; origins and points [frames * joints * 3]. */
+ * space per unit of the channel; origins, points [frames * joints * 3]; weights [frames * joints]. */
 typedef struct {
     size_t frames, joints, channels;
     const int32_t *parents, *kinds, *channel_joints;
@@ -228,6 +245,45 @@ int32_t kp_pose_axes(const kp_rig *rig, const double *values, const double *rota
 int32_t kp_pose_pull(const kp_motion *motion, const double *residual, double *scratch, double *out);
 int32_t kp_pose_curvature(const kp_motion *motion, const double *change, double *scratch, double *out);
 int32_t kp_pose_diagonal(const kp_motion *motion, double *scratch, double *out);
+
+/* ---- `kine-mesh`, the mesh codec (docs/codecs/kine-mesh.md) --------------------------------------------------- */
+
+/* Coarse-to-fine order of vertices from distinct edges[2 * edge_count]: order[vertices], starts[vertices + 1],
+ * refs[18 * vertices], rings and levels [vertices]. scratch[25 * vertices + 1 + 6 * edge_count],
+ * byte_scratch[2 * vertices]. */
+int32_t kp_mesh_hierarchy(const uint32_t *edges, size_t edge_count, size_t vertices, uint32_t *scratch,
+                          uint8_t *byte_scratch, uint32_t *order, uint32_t *starts, uint32_t *refs, uint8_t *rings,
+                          uint8_t *levels);
+/* predictors[starts[vertices]] that reproduce features[used * vertices], used at most 16. */
+int32_t kp_mesh_predictors(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings,
+                           const double *features, uint32_t used, double bulge, double damping, double far,
+                           double *predictors);
+/* One component; steps[256] by level. */
+int32_t kp_mesh_synthesise(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings,
+                           const uint8_t *levels, const double *predictors, const double *steps, const int32_t *q,
+                           double *values);
+int32_t kp_mesh_quantize(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings,
+                         const uint8_t *levels, const double *predictors, const double *steps, double rounding,
+                         const double *wanted, int32_t *q, double *values);
+/* The encoder's quantiser. S by columns: column_starts[vertices + 1], rows and weights [40 * vertices]; scratch
+ * row_starts[vertices + 1], columns and values [40 * vertices], dense[vertices], touched[vertices]. */
+int32_t kp_mesh_influence(size_t vertices, const uint32_t *starts, const uint32_t *refs, const double *predictors,
+                          uint32_t *row_starts, uint32_t *columns, float *values, float *dense, uint32_t *touched,
+                          uint32_t *column_starts, uint32_t *rows, float *weights);
+/* q is read and bettered; past[vertices] are magnitudes of the components before, error[vertices] is scratch. */
+int32_t kp_mesh_descend(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings,
+                        const uint8_t *levels, const double *predictors, const double *steps,
+                        const uint32_t *column_starts, const uint32_t *rows, const float *weights, const uint8_t *past,
+                        double lambda, uint32_t sweeps, const double *wanted, int32_t *q, double *values,
+                        double *error);
+/* q[components * vertices]; states and weights are scratch of the sizes that kp_mesh_sizes tells, past[vertices]. */
+int32_t kp_mesh_sizes(size_t *states, size_t *weights);
+int32_t kp_mesh_encode(const int32_t *q, size_t vertices, size_t components, const uint32_t *starts,
+                       const uint32_t *refs, const uint8_t *rings, const uint8_t *levels, uint32_t *states,
+                       int32_t *weights, uint16_t *past, uint8_t *out, size_t capacity, size_t *size);
+int32_t kp_mesh_decode(const uint8_t *data, size_t size, int32_t *q, size_t vertices, size_t components,
+                       const uint32_t *starts, const uint32_t *refs, const uint8_t *rings, const uint8_t *levels,
+                       uint32_t *states, int32_t *weights, uint16_t *past);
 
 /* binding: end */
 
