@@ -10,6 +10,7 @@ and lets the mixer's weights settle. The result goes to src/kinepack/codecs/kine
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +24,12 @@ from kinepack._kernels import _kine as kernel
 from kinepack._kernels._binding import ffi, lib, pointer
 from kinepack._kernels._kine import BANDS, BINS, CLASSES, FEATURES, LEVELS, PHASES, RUNS, SegmentModel
 from kinepack.codecs._kine.analysis import analyse, quantise
-from kinepack.codecs._kine.synthesis import segment_model
+from kinepack.codecs._kine.synthesis import rig_of, segment_model
 from kinepack.codecs.kine import BUDGETS
 from kinepack.entropy import kine_prior
+from kinepack.entropy import kine_setup as setup_coding
 from kinepack.entropy.kine_prior import CONTEXTS, Prior, pack_prior
+from kinepack.entropy.kine_setup import KineSetup, Rig, integers_of, pack_setup
 from kinepack.model import Clip
 
 OUT = Path(__file__).parent.parent / "src/kinepack/codecs/kine_prior.bin"
@@ -47,7 +50,7 @@ class Block:
 
 
 def clips(folder: Path, most_frames: int) -> Iterator[Clip]:
-    """A stretch of each training clip; the T-pose at the start of the BVH files is left out."""
+    """A stretch of each training clip, some at 60 or 30 Hz; the T-pose at the start of BVH files is left out."""
     for number, path in enumerate(sorted(folder.glob("bvh/*.bvh")) + sorted(folder.glob("amc/*/*.amc"))):
         if path.suffix == ".amc":
             clip = api.read(path, skeleton=path.parent / f"{path.parent.name}.asf")
@@ -55,15 +58,19 @@ def clips(folder: Path, most_frames: int) -> Iterator[Clip]:
             whole = api.read(path, unit_cm=CMU_UNIT_CM)
             clip = whole.slice(1, whole.frames)
         start = 0 if number % 3 else max(0, (clip.frames - most_frames) // 2)
-        yield clip.slice(start, min(clip.frames, start + most_frames))
+        thinned = (1, 1, 2, 1, 4, 1, 2)[number % 7]
+        part = clip.slice(start, min(clip.frames, start + most_frames * thinned))
+        yield dataclasses.replace(part, values=part.values[::thinned], frame_time=part.frame_time * thinned)
 
 
 Segment = tuple[SegmentModel, kernel.Coefficients]
+Setups = list[tuple[KineSetup, Rig]]
 
 
-def quantised(sources: list[Clip]) -> list[Segment]:
+def quantised(sources: list[Clip]) -> tuple[list[Segment], Setups]:
     """Every clip at two of the errors, points cycling."""
-    found = []
+    found: list[Segment] = []
+    setups: Setups = []
     for number, clip in enumerate(sources):
         for turn in range(2):
             error = ERRORS_CM[(2 * number + turn * 3) % len(ERRORS_CM)]
@@ -71,7 +78,41 @@ def quantised(sources: list[Clip]) -> list[Segment]:
             analysis = analyse(clip, error, points=points, budget=BUDGETS["default"])
             model = segment_model(clip.skeleton, analysis.setup)
             found += [(model, c) for c in quantise(analysis, model, clip.fps)]
-    return found
+            setups.append((analysis.setup, rig_of(clip.skeleton)))
+    return found, setups
+
+
+def count_setup(setups: Setups) -> NDArray[np.uint32]:
+    """First states of the setup's integers, from the bins that docs/kernels.md gives them."""
+    counts = np.zeros((2, setup_coding.CONTEXTS, setup_coding.BINS))
+    for setup, rig in setups:
+        first, contexts, second, link_contexts = integers_of(setup, rig)
+        for value, context in zip([*first, *second], [*contexts, *link_contexts], strict=True):
+            for bin, bit in _bins(int(value)):
+                counts[bit, context, bin] += 1
+    total = counts.sum(axis=0)
+    p = (counts[1] + 0.4) / (total + 0.8)
+    confidence = np.minimum(total / 8, 24).astype(np.uint32)
+    return np.asarray((np.clip(p * 65536, 700, 64800).astype(np.uint32) << 16) | confidence, np.uint32)
+
+
+def _bins(value: int) -> Iterator[tuple[int, int]]:
+    yield 0, int(value != 0)
+    if value == 0:
+        return
+    yield 1, int(value < 0)
+    rest, escape = abs(value) - 1, setup_coding.ESCAPE
+    for i in range(escape):
+        yield 2 + i, int(rest > i)
+        if rest <= i:
+            return
+    width = (rest - escape + 1).bit_length() - 1
+    for i in range(31):
+        yield 2 + escape + i, int(width > i)
+        if width <= i:
+            break
+    if width:
+        yield 2 + escape + 31 + width - 1, (rest - escape + 1) >> (width - 1) & 1
 
 
 def blocks_of(segments: list[Segment]) -> Iterator[Block]:
@@ -245,12 +286,17 @@ def main() -> None:
     options = parser.parse_args()
     sources, rng = list(clips(options.folder, options.frames)), np.random.default_rng(1)
     for turn in range(options.rounds):
-        segments = quantised(sources)
+        segments, setups = quantised(sources)
         features = [f for block in blocks_of(segments) if (f := features_of(block)) is not None]
         model = fit_model(features, rng)
-        prior = Prior(model, count_states(model, features), kine_prior.prior().weights)
+        prior = Prior(model, count_states(model, features), kine_prior.prior().weights, count_setup(setups))
         prior = prior._replace(weights=settle_weights(prior, segments))
         before, after = coded_bytes(kine_prior.prior(), segments), coded_bytes(prior, segments)
+        size = [
+            sum(len(pack_setup(s, dataclasses.replace(r, states=p.setup))) for s, r in setups)
+            for p in (kine_prior.prior(), prior)
+        ]
+        print(f"setups {size[0]:,} -> {size[1]:,}")
         print(f"round {turn + 1}: {len(segments)} segments, {before:,} -> {after:,} bytes", flush=True)
         options.out.write_bytes(pack_prior(prior))
         kine_prior.use(prior)

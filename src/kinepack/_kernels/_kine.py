@@ -27,6 +27,8 @@ class Prior(NamedTuple):
     model: NDArray[np.int16]
     states: NDArray[np.uint32]
     weights: NDArray[np.int32]
+    setup: NDArray[np.uint32]
+    """First states of the setup's integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +157,71 @@ def _floats(array: NDArray[np.float32]) -> object:
 
 def _shorts(array: NDArray[np.int16]) -> object:
     return ffi.from_buffer("int16_t[]", array)
+
+
+class Decimals(NamedTuple):
+    """Exact numbers n · 10^k on the finest grid of each channel."""
+
+    mantissas: NDArray[np.int64]
+    """[frames, channels]"""
+    powers: NDArray[np.uint8]
+    """[frames, channels] k, below 16."""
+
+
+class DecimalModel(NamedTuple):
+    """How exact numbers are predicted from their channel's past."""
+
+    taps: NDArray[np.int32]
+    """[channels, TAPS] weights of past differences, 4096 is one."""
+    varies: NDArray[np.uint8]
+    """[channels] whether powers of ten are coded."""
+    starts: NDArray[np.uint32]
+    """[channels + 1] where each channel's links begin."""
+    links: NDArray[np.int32]
+    """[links, 3] earlier channel, weight, shift."""
+
+
+TAPS = 8
+
+
+def kine_exact_encode(decimals: Decimals, model: DecimalModel) -> bytes:
+    mantissas = np.ascontiguousarray(decimals.mantissas, np.int64).copy()
+    powers = np.ascontiguousarray(decimals.powers, np.uint8).copy()
+    frames, channels = mantissas.shape
+
+    def call(out: object, capacity: int, size: object) -> int:
+        states, history = _exact_scratch(channels)
+        return int(
+            lib.kp_kine_exact_encode(
+                _longs(mantissas), pointer(powers), frames, channels, pointer(model.taps), pointer(model.varies),
+                pointer(model.starts), _links(model), pointer(states), pointer(history), out, capacity, size,
+            )
+        )  # fmt: skip
+
+    return encode_growing("kine exact segment", 256 + 4 * mantissas.size, call)
+
+
+def kine_exact_decode(data: Buffer, frames: int, model: DecimalModel) -> Decimals:
+    source, size = data_pointer(data)
+    channels = len(model.taps)
+    decimals = Decimals(np.empty((frames, channels), np.int64), np.empty((frames, channels), np.uint8))
+    states, history = _exact_scratch(channels)
+    status = lib.kp_kine_exact_decode(
+        source, size, _longs(decimals.mantissas), pointer(decimals.powers), frames, channels, pointer(model.taps),
+        pointer(model.varies), pointer(model.starts), _links(model), pointer(states), pointer(history),
+    )  # fmt: skip
+    check(status, "kine exact segment")
+    return decimals
+
+
+def _exact_scratch(channels: int) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+    history = np.empty(max(channels, 1) * lib.kp_kine_exact_history() // 8 + 1, np.uint64)
+    return np.empty(lib.kp_kine_exact_states(), np.uint32), history
+
+
+def _links(model: DecimalModel) -> object:
+    return ffi.cast("kp_exact_link *", pointer(model.links))
+
+
+def _longs(array: NDArray[np.int64]) -> object:
+    return ffi.from_buffer("int64_t[]", array)

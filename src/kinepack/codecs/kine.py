@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, analyse, quantise
-from kinepack.codecs._kine.synthesis import segment_model, synthesis_of
-from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments
+from kinepack.codecs._kine.exact import MARK, encode_exact, exact_synthesis_of
+from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
+from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments, width_of
 from kinepack.entropy.kine_setup import pack_setup
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -44,6 +45,7 @@ class Kine(Codec):
         choices=("joints", "bones", "shell"),
     )
     effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
+    exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
     segment_s: float = param(1.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
 
     def __post_init__(self) -> None:
@@ -52,6 +54,8 @@ class Kine(Codec):
         object.__setattr__(self, "error", float(f"{self.error:.3g}"))
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
+        if self.exact:
+            return encode_exact(source, self.segment_s)
         analysis = analyse(source, self.error, points=self.points, budget=BUDGETS[self.effort])
         model = segment_model(source.skeleton, analysis.setup)
         segments, at = [], 0
@@ -59,12 +63,15 @@ class Kine(Codec):
             frames = len(coefficients.levels)
             segments.append(Segment(at, frames, kine_encode(coefficients, model)))
             at += frames
-        setup = pack_setup(analysis.setup)
+        setup = pack_setup(analysis.setup, rig_of(source.skeleton))
         return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
         if not isinstance(stream.layout, Skeleton):
             raise Corrupt("the stream is not of a clip")
+        if stream.setup[:1] == bytes([MARK]):
+            exact = exact_synthesis_of(stream.setup, width_of(stream.layout))
+            return decode_segments(stream, window, limits, lambda run: exact.decode(run.data[0], run.frames, limits))
         synthesis = synthesis_of(stream.layout, stream.setup)
         return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data[0], run.frames))

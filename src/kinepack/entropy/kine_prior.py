@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import resources
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kinepack._kernels._kine import BINS, COSTS, LEVELS, MODEL, ROWS, RUNS, STATES, WEIGHTS, Prior
+from kinepack.entropy.kine_setup import BINS as SETUP_BINS
+from kinepack.entropy.kine_setup import CONTEXTS as SETUP_CONTEXTS
 
 CONTEXTS = LEVELS + RUNS + ROWS
 
 
+def _unpack_states(data: bytes) -> NDArray[np.uint32]:
+    count = len(data) // 3
+    probabilities = np.frombuffer(data, "<u2", count).astype(np.uint32)
+    return np.asarray((probabilities << 16) | np.frombuffer(data, np.uint8, count, 2 * count), np.uint32)
+
+
+def _pack_states(states: NDArray[np.uint32]) -> bytes:
+    flat = states.ravel()
+    return (flat >> 16).astype("<u2").tobytes() + (flat & 255).astype(np.uint8).tobytes()
+
+
 def unpack_prior(data: bytes) -> Prior:
-    """int16 model, uint16 probabilities, uint8 counts, int32 mixing weights, little-endian."""
-    model = np.frombuffer(data, "<i2", MODEL)
-    at = 2 * MODEL
-    probabilities = np.frombuffer(data, "<u2", STATES, at).astype(np.uint32)
-    counts = np.frombuffer(data, np.uint8, STATES, at + 2 * STATES).astype(np.uint32)
-    weights = np.frombuffer(data, "<i4", WEIGHTS, at + 3 * STATES)
-    return Prior(model.astype(np.int16), ((probabilities << 16) | counts).astype(np.uint32), weights.astype(np.int32))
+    """Model (int16), states, mixing weights (int32), states of the setup; states as uint16 P(1) then uint8 counts."""
+    places = np.cumsum([0, 2 * MODEL, 3 * STATES, 4 * WEIGHTS, 3 * SETUP_CONTEXTS * SETUP_BINS])
+    model, states, weights, setup = (data[a:b] for a, b in pairwise(places))
+    return Prior(
+        np.frombuffer(model, "<i2").astype(np.int16),
+        _unpack_states(states),
+        np.frombuffer(weights, "<i4").astype(np.int32),
+        _unpack_states(setup).reshape(SETUP_CONTEXTS, SETUP_BINS),
+    )
 
 
 def pack_prior(prior: Prior) -> bytes:
@@ -28,9 +44,9 @@ def pack_prior(prior: Prior) -> bytes:
     return b"".join(
         [
             prior.model.astype("<i2").tobytes(),
-            (prior.states >> 16).astype("<u2").tobytes(),
-            (prior.states & 255).astype(np.uint8).tobytes(),
+            _pack_states(prior.states),
             prior.weights.astype("<i4").tobytes(),
+            _pack_states(prior.setup),
         ]
     )
 

@@ -1,8 +1,8 @@
 """The setup of a `kine` stream: everything that its segments share, as range-coded integers.
 
 setup = size of the first part (varint), first part, second part
-first  = head, form and order of each turn, then for each track: active, exponent, offset, number of links
-second = for each link: distance to the earlier active track, weight
+first  = head, form and order of each turn, then for each track: still, exponent, offset, number of links
+second = for each link: distance to the earlier moving track, weight
 """
 
 from __future__ import annotations
@@ -12,16 +12,33 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels import encode_varints
+from kinepack._kernels import decode_integers, encode_integers, encode_varints, integer_bins
 from kinepack.entropy.models import IntegerModel
-from kinepack.entropy.range_coder import decode_integers, encode_integers
 from kinepack.errors import Corrupt
 
-HEAD = 4
-"""unit, scale, shift, finish"""
-CONTEXTS = 9
+HEAD = 3
+CLASSES = 6
+FORM, ORDER, FIELDS, LINKS, CONTEXTS = 1, 3, 5, 29, 41
+"""Where contexts start: forms and orders by root or not, fields and links by the track's class."""
+ESCAPE = 14
+MODEL = IntegerModel(escape=ESCAPE)
+BINS = integer_bins(ESCAPE)
 LARGEST_EXPONENT = 200
-_MODEL = IntegerModel()
+
+Links = list[list[tuple[int, int]]]
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Rig:
+    """What the coding of a setup takes from the skeleton."""
+
+    turn_roots: Integers
+    """[turns] 1 where the turn is a root's."""
+    classes: NDArray[np.uint8]
+    """[tracks]"""
+    states: NDArray[np.uint32]
+    """[CONTEXTS, BINS] first states, from the prior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,80 +51,95 @@ class KineSetup:
     """64 log2 of the nominal error in cm."""
     shift: int
     """Binary digits of link weights."""
-    forms: NDArray[np.int32]
+    forms: Integers
     """[turns, 2] form and order."""
-    active: NDArray[np.int32]
+    active: Integers
     """[tracks] whether a track has coefficients."""
-    exponents: NDArray[np.int32]
+    exponents: Integers
     """[tracks] quarter octaves that a track's step is finer than the skeleton suggests."""
-    offsets: NDArray[np.int32]
+    offsets: Integers
     """[tracks]"""
-    links: list[list[tuple[int, int]]]
+    links: Links
     """For each active track: (earlier active track, weight)."""
 
 
-def _first_contexts(turns: int, tracks: int) -> NDArray[np.int32]:
-    per_track = np.repeat(np.arange(3, 7), tracks)
-    return np.concatenate([np.zeros(HEAD), np.tile([1, 2], turns), per_track]).astype(np.int32)
-
-
-def pack_setup(setup: KineSetup) -> bytes:
+def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
+    """Values and contexts of the first part, values and contexts of the second."""
     counts = np.zeros(len(setup.active), np.int32)
     counts[setup.active.astype(bool)] = [len(own) for own in setup.links]
-    head = [setup.unit, setup.scale, setup.shift, 0]
-    # Inactive tracks are rare, so that "active" is coded as its opposite.
-    first = np.concatenate(
-        [head, setup.forms.ravel(), 1 - setup.active, setup.exponents, setup.offsets, counts]
-    ).astype(np.int32)
+    head = [setup.unit, setup.scale, setup.shift]
+    first = np.concatenate([head, setup.forms.ravel(), 1 - setup.active, setup.exponents, setup.offsets, counts])
     flat = [(track - j, w) for track, own in enumerate(setup.links) for j, w in own]
-    contexts = _first_contexts(len(setup.forms), len(setup.active))
-    coded = encode_integers(first, contexts, context_count=CONTEXTS, model=_MODEL)
-    second = encode_integers(
-        np.array(flat, np.int32).ravel(), np.array([7, 8] * len(flat), np.int32), context_count=CONTEXTS, model=_MODEL
-    )
-    return bytes(encode_varints([len(coded)])) + coded + second
+    second = np.array(flat, np.int32).reshape(-1)
+    classes = rig.classes[setup.active.astype(bool)]
+    return first.astype(np.int32), _first_contexts(rig), second, _link_contexts(classes, [len(o) for o in setup.links])
 
 
-def unpack_setup(data: bytes, turns: int, tracks: int) -> KineSetup:
-    """Inverse of `pack_setup` for a skeleton's numbers of turns and tracks; every field is checked."""
+def _first_contexts(rig: Rig) -> Integers:
+    forms = rig.turn_roots[:, None] + [FORM, ORDER]
+    fields = FIELDS + CLASSES * np.arange(4)[:, None] + rig.classes
+    return np.concatenate([np.zeros(HEAD), forms.ravel(), fields.ravel()]).astype(np.int32)
+
+
+def _link_contexts(classes: NDArray[np.uint8], counts: list[int]) -> Integers:
+    own = np.repeat(classes.astype(np.int32), counts)
+    return np.asarray((LINKS + own[:, None] + [0, CLASSES]).reshape(-1), np.int32)
+
+
+def pack_setup(setup: KineSetup, rig: Rig) -> bytes:
+    first, contexts, second, link_contexts = integers_of(setup, rig)
+    coded = _encode(first, contexts, rig)
+    return bytes(encode_varints([len(coded)])) + coded + _encode(second, link_contexts, rig)
+
+
+def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
+    """Inverse of `pack_setup`; every field is checked."""
     coded, second = _parts(data)
-    contexts = _first_contexts(turns, tracks)
-    first = decode_integers(coded, len(contexts), contexts, context_count=CONTEXTS, model=_MODEL)
-    head, rest = first[:HEAD], first[HEAD:]
-    forms, rest = rest[: 2 * turns].reshape(turns, 2), rest[2 * turns :].reshape(4, tracks)
-    active, exponents, offsets, counts = 1 - rest[0], rest[1], rest[2], rest[3]
-    unit, scale, shift = (int(n) for n in head[:3])
+    turns, tracks = len(rig.turn_roots), len(rig.classes)
+    first = _decode(coded, _first_contexts(rig), rig)
+    forms, fields = first[HEAD : HEAD + 2 * turns].reshape(turns, 2), first[HEAD + 2 * turns :].reshape(4, tracks)
+    active, exponents, offsets, counts = 1 - fields[0], fields[1], fields[2], fields[3]
+    unit, scale, shift = (int(n) for n in first[:HEAD])
     sound = (
-        1 <= unit <= 64 and abs(scale) <= 64 * 40 and 0 <= shift <= 12 and head[3] == 0
+        1 <= unit <= 64
+        and abs(scale) <= 64 * 40
+        and 0 <= shift <= 12
         and bool(((forms >= 0) & (forms < [5, 6])).all())
         and bool(((active == 0) | (active == 1)).all())
         and bool((np.abs(exponents) <= LARGEST_EXPONENT).all())
-        and bool(((counts >= 0) & (counts <= 16) & (counts <= 16 * active)).all())
-    )  # fmt: skip
+        and bool(((counts >= 0) & (counts <= 16 * active)).all())
+    )
     if not sound:
         raise Corrupt("the codec's setup holds a number out of its range")
-    links = _unpack_links(second, counts[active.astype(bool)])
+    links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
     return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links)
 
 
+def _encode(values: Integers, contexts: Integers, rig: Rig) -> bytes:
+    return encode_integers(values, rig.states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
+
+
+def _decode(data: bytes, contexts: Integers, rig: Rig) -> Integers:
+    count = len(contexts)
+    return decode_integers(data, count, rig.states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
+
+
 def _parts(data: bytes) -> tuple[bytes, bytes]:
-    size = at = 0
+    size = 0
     for at, byte in enumerate(data[:5]):
         size |= (byte & 127) << 7 * at
         if byte < 128:
             break
     else:
         raise Corrupt("the codec's setup is cut short")
-    start = at + 1
-    if size > len(data) - start:
+    if size > len(data) - at - 1:
         raise Corrupt("the codec's setup is cut short")
-    return data[start : start + size], data[start + size :]
+    return data[at + 1 : at + 1 + size], data[at + 1 + size :]
 
 
-def _unpack_links(data: bytes, counts: NDArray[np.int32]) -> list[list[tuple[int, int]]]:
-    total = int(counts.sum())
-    contexts = np.array([7, 8] * total, np.int32)
-    flat = decode_integers(data, 2 * total, contexts, context_count=CONTEXTS, model=_MODEL).reshape(-1, 2)
+def _unpack_links(data: bytes, counts: Integers, rig: Rig, classes: NDArray[np.uint8]) -> Links:
+    contexts = _link_contexts(classes, counts.tolist())
+    flat = _decode(data, contexts, rig).reshape(-1, 2)
     links, at = [], 0
     for track, count in enumerate(counts):
         own = [(track - int(back), int(weight)) for back, weight in flat[at : at + count]]

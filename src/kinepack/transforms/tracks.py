@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kinepack.errors import Corrupt
 from kinepack.math import rotation
 from kinepack.math.tables import euler_axes
-from kinepack.model import Clip, Skeleton
+from kinepack.model import Channel, Clip, Skeleton
 
 Array = NDArray[np.float64]
 
@@ -47,6 +47,8 @@ class Plain:
     kind: str
     to_track: float
     """Factor from the channel's unit to the track's."""
+    rest: float
+    """The channel's value where the track is zero."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,18 @@ def slots_of(skeleton: Skeleton) -> Slots:
 
 def _plain(skeleton: Skeleton, channel: int) -> Plain:
     found = skeleton.channels[channel]
+    if found.kind == "scalar":
+        return Plain(found.joint, channel, found.kind, 1.0, 0.0)
     factor = {"t": skeleton.unit_cm, "r": skeleton.radians_per_angle}.get(found.kind[0], 1.0)
-    return Plain(found.joint, channel, found.kind, 1.0 if found.kind == "scalar" else factor)
+    return Plain(found.joint, channel, found.kind, factor, _rest(skeleton, found))
+
+
+def _rest(skeleton: Skeleton, channel: Channel) -> float:
+    """What a channel holds while its joint rests: its offset in the rig, no rotation, its rest scale."""
+    joint, axis = skeleton.joints[channel.joint], "xyz".find(channel.kind[1])
+    if channel.kind[0] == "t":
+        return joint.offset[axis] if skeleton.translation == "replace" else 0.0
+    return joint.rest_scale[axis] if channel.kind[0] == "s" else 0.0
 
 
 def _rotations(skeleton: Skeleton, joint: int) -> list[Turn | Plain]:
@@ -218,7 +230,7 @@ def forward_tracks(clip: Clip, forms: list[TurnForm]) -> Array:
 
 def plain_track(clip: Clip, item: Plain) -> Array:
     """[frames]; angles without jumps of whole turns."""
-    track = clip.values[:, item.channel] * item.to_track
+    track = (clip.values[:, item.channel] - item.rest) * item.to_track
     return np.unwrap(track) if item.kind[0] == "r" else track
 
 
@@ -231,7 +243,7 @@ def inverse_tracks(tracks: Array, skeleton: Skeleton, forms: list[TurnForm]) -> 
     at = 0
     for item in slots.items:
         if isinstance(item, Plain):
-            values[:, item.channel] = tracks[:, at] / item.to_track
+            values[:, item.channel] = tracks[:, at] / item.to_track + item.rest
             at += 1
             continue
         form = next(turn_forms)

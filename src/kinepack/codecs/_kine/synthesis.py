@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kinepack._kernels._kine import SegmentModel, kine_decode, kine_synthesise
 from kinepack.entropy.kine_prior import prior
-from kinepack.entropy.kine_setup import KineSetup, unpack_setup
+from kinepack.entropy.kine_setup import KineSetup, Rig, unpack_setup
 from kinepack.model import Skeleton
 from kinepack.transforms import triangular
 from kinepack.transforms.steps import classes_of, default_exponents
@@ -26,8 +26,7 @@ class Synthesis:
     """Everything that the segments of one stream share."""
 
     def __init__(self, skeleton: Skeleton, data: bytes) -> None:
-        slots = slots_of(skeleton)
-        setup = unpack_setup(data, len(slots.turns), slots.tracks)
+        setup = unpack_setup(data, rig_of(skeleton))
         steps = steps_of(setup, skeleton)
         self.skeleton = skeleton
         self.forms = [TurnForm(int(form), int(order)) for form, order in setup.forms]
@@ -50,6 +49,12 @@ class Synthesis:
 def synthesis_of(skeleton: Skeleton, setup: bytes) -> Synthesis:
     """Kept, so that seeking in a file does not read its setup again and again."""
     return Synthesis(skeleton, setup)
+
+
+def rig_of(skeleton: Skeleton) -> Rig:
+    """What the setup's coding takes from the skeleton and the prior."""
+    roots = [int(skeleton.parents[turn.joint] < 0) for turn in slots_of(skeleton).turns]
+    return Rig(np.array(roots, np.int32), classes_of(skeleton), prior().setup)
 
 
 def segment_model(skeleton: Skeleton, setup: KineSetup) -> SegmentModel:
