@@ -1,0 +1,99 @@
+"""`reproduce`: the papers' tables beside our figures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kinepack.cli import options as o
+from kinepack.cli.console import emit_json, emit_table, number, progress, say
+from kinepack.cli.places import check_output
+
+if TYPE_CHECKING:
+    from kinepack.reproduce.bap import Cell
+
+HTML = (".html", ".htm")
+
+Paper = Annotated[str, typer.Argument(metavar="bap", help="Which papers.", show_default=False)]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="FOLDER", help="The CMU files; by default $KINEPACK_DATA.", show_default=False),
+]
+Count = Annotated[bool, typer.Option("--count", help="Count executed instructions of the decoders (needs valgrind).")]
+Figures = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE.html", help="Draw the papers' figures too.", show_default=False),
+]
+
+
+def reproduce(
+    paper: Paper, data: Data = None, count: Count = False, output: Figures = None, json: o.Json = False
+) -> None:
+    """Print a paper's tables beside our figures on the same clips: published, ours, and why they differ.
+
+    bap: Tables 1 and 2 of "Model Dependent Power Aware Compression Algorithms" and Table 1 of "BAP Sparsing".
+
+    Examples:
+    kinepack reproduce bap --data cmu/
+    kinepack reproduce bap --data cmu/ --count -o figures.html
+    """
+    from kinepack.errors import UsageError
+    from kinepack.reproduce.clips import data_folder
+
+    if paper != "bap":
+        raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there is: bap")
+    if output is not None:
+        check_output(output, *HTML)
+    _bap(data_folder(data), count=count, output=output, json=json)
+
+
+def _bap(folder: Path, *, count: bool, output: Path | None, json: bool) -> None:
+    from kinepack.reproduce.bap import cells
+
+    with progress("Measuring", printing=json) as step:
+        found = []
+        for cell in cells(folder, count=count, progress=step):
+            found.append(cell)
+            if json:
+                emit_json(dataclasses.asdict(cell))
+    if not json:
+        _emit(found)
+    if output is not None:
+        _draw(folder, output)
+
+
+def _emit(found: Sequence[Cell]) -> None:
+    """A table per clip and figure, then the reasons."""
+    from kinepack.reproduce.bap import reason
+
+    for table in dict.fromkeys(cell.table for cell in found):
+        own = [cell for cell in found if cell.table == table]
+        lines = [(c.clip, c.column, _cell(c.published), _cell(c.ours), c.unit, _off(c)) for c in own]
+        emit_table(("clip", "figure", "published", "ours", "unit", "difference"), lines, title=table, left=2)
+    columns = dict.fromkeys(cell.column.partition(",")[0] for cell in found)
+    reasons = dict.fromkeys(reason(column) for column in columns if reason(column))
+    shown = [(next(c for c in columns if reason(c) == text), text) for text in reasons]
+    emit_table(("figure", "how ours is made, and why it differs"), shown, left=2)
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else number(value)
+
+
+def _off(cell: Cell) -> str:
+    if not cell.published or cell.ours is None:
+        return ""
+    return f"{100 * (cell.ours / cell.published - 1):+.1f} %"
+
+
+def _draw(folder: Path, output: Path) -> None:
+    from kinepack.container.writer import write_atomically
+    from kinepack.reproduce.bap_figures import figures_page
+
+    with progress("Drawing") as step:
+        write_atomically(output, figures_page(folder, step).encode())
+    say(f"{output}: four figures")
