@@ -91,7 +91,7 @@ static void pull(const kp_motion *m, size_t f, const double *residual, double *s
         double *own = state + 6 * j;
         for (size_t i = 0; i < 3; i++) {
             own[i] = 0.0;
-            own[3 + i] = m->weights[j] * residual[3 * j + i];
+            own[3 + i] = m->weights[f * m->joints + j] * residual[3 * j + i];
         }
         add_cross(own, m->points + 3 * (f * m->joints + j), own + 3, 1.0);
     }
@@ -136,7 +136,7 @@ static void diagonal(const kp_motion *m, size_t f, double *state, double *out)
     const double *axes = m->axes + 3 * f * m->channels, *origins = m->origins + 3 * f * m->joints;
     const double *points = m->points + 3 * f * m->joints, *root = origins;
     for (size_t j = 0; j < m->joints; j++) {
-        double *own = state + 10 * j, w = m->weights[j], p[3];
+        double *own = state + 10 * j, w = m->weights[f * m->joints + j], p[3];
         for (size_t i = 0; i < 3; i++)
             p[i] = points[3 * j + i] - root[i];
         own[0] = w;

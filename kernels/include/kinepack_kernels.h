@@ -117,12 +117,17 @@ int32_t kp_kine_decode(const uint8_t *data, size_t size, int32_t *q, size_t fram
                        size_t capacity, size_t *blocks, const uint8_t *classes, uint32_t unit, uint32_t quality,
                        const int16_t *model, uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs);
 
-/* Tracks out[tracks * frames] of decoded coefficients; scratch of n + 1 + 2 h + n h doubles, n the longest block and
+/* Tracks of decoded coefficients, track c in row places[c] of out[rows * frames]; scratch of n + 1 + 2 h + n h doubles, n the longest block and
  * h = (n + 1) / 2. */
 int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
                            const double *steps, const double *offsets, const uint32_t *starts,
-                           const uint32_t *regressors, const double *weights, double *scratch, size_t scratch_size,
-                           double *out);
+                           const uint32_t *regressors, const double *weights, const uint32_t *places, double *scratch,
+                           size_t scratch_size, double *out);
+
+/* Channels values[frames * channels] of tracks[rows * frames] (kine_pose.c has the layout of the tables). */
+int32_t kp_kine_pose(const double *tracks, size_t frames, size_t channels, const int32_t *turns, const double *rests,
+                     size_t turn_count, const int32_t *plain, const double *scales, size_t plain_count,
+                     double per_angle, double *values);
 
 /* Lossless mode: values n * 10^k [frames * channels], k < 16 coded where varies[channel]; taps[channels * 8] of at most
  * 2^14 in size; links [starts[channel], starts[channel + 1]) add weight * surprise / 2^shift of earlier channels.

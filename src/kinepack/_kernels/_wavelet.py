@@ -165,6 +165,7 @@ class Motion:
     """[channels] 0 none, 1 turns, 2 shifts."""
     channel_joints: Indices
     weights: Array
+    """[frames, joints] what a squared distance of each measured point counts."""
     axes: Array
     """[frames, channels, 3] per unit of the channel."""
     origins: Array

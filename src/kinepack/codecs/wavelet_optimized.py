@@ -109,8 +109,7 @@ class WaveletOptimized(WaveletCodec):
         self, clip: Clip, form: Form, coefficients: Array, chosen: tuple[Mask, Array], scale: Array
     ) -> Quantized:
         kept, values = chosen
-        curvature = form.motion.diagonal().mean(axis=0)
-        wanted = self._steps(clip, values, kept, curvature, scale)
+        wanted = self._steps(clip, values, kept, form.effect, scale)
         codes = limited_codes(values, wanted, scale)
         steps = step_table(clip.frames, codes, scale)
         rounded = quantize_closed(form, coefficients, values, kept, steps=steps, groups=GROUPS)

@@ -42,10 +42,13 @@ def native_rig(skeleton: Skeleton) -> Rig:
     )
 
 
-def motion_of(clip: Clip, pose: Pose | None = None) -> Motion:
-    """The clip's poses with what every channel does to them; scales are taken as fixed."""
+def motion_of(clip: Clip, weights: Array | None = None) -> Motion:
+    """The clip's poses with what every channel does to them; scales are taken as fixed.
+
+    `weights` [frames, joints] of the measured points are those of e_x by default.
+    """
     skeleton, tables = clip.skeleton, tables_of(clip.skeleton)
-    pose = forward_kinematics(clip) if pose is None else pose
+    pose = forward_kinematics(clip)
     rig = native_rig(skeleton)
     axes = _wavelet.pose_axes(rig, clip.values, pose.rotations)
     _other_axes(clip, tables, pose, axes)
@@ -54,7 +57,7 @@ def motion_of(clip: Clip, pose: Pose | None = None) -> Motion:
         parents=skeleton.parents,
         kinds=kinds,
         channel_joints=skeleton.channel_joints,
-        weights=rig.weights,
+        weights=np.ascontiguousarray(np.broadcast_to(rig.weights if weights is None else weights, pose.points.shape[:2])),
         axes=axes,
         origins=np.ascontiguousarray(pose.origins),
         points=np.ascontiguousarray(pose.points),

@@ -8,12 +8,12 @@ formed (`kinepack.math.pose_derivatives`), so a round costs a few dozen passes o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._wavelet import Motion
 from kinepack.math.pose_derivatives import motion_of
 from kinepack.model import Clip
 from kinepack.transforms import wavelet_window as wavelet
@@ -31,26 +31,37 @@ RIDGE = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """e_x² n near the original as a quadratic form in the coefficients' differences from it."""
+    """A squared error near the original as a quadratic form in the coefficients' differences from it."""
 
-    motion: Motion
+    curvature: Callable[[Array], Array]
+    """H applied to samples [frames, signals]."""
+    effect: Array
+    """[signals] mean of H's diagonal, 0 for signals that do not count."""
     diagonal: Array
-    """[frames, channels] curvature along each coefficient, averaged over its wavelet's width."""
+    """[frames, signals] curvature along each coefficient, averaged over its wavelet's width."""
     ridge: Array
 
     def gradient(self, difference: Array) -> Array:
         """Half the form's gradient at coefficients that differ by `difference`."""
-        bent = self.motion.curvature(wavelet.inverse(difference))
-        return wavelet.adjoint(bent) + self.ridge * difference
+        return wavelet.adjoint(self.curvature(wavelet.inverse(difference))) + self.ridge * difference
 
 
 def form_of(clip: Clip, idle: Array) -> Form:
-    """The form at the clip's poses. Channels that move nothing get the curvature `idle` [channels]."""
+    """n e_x² at the clip's poses. Channels that move nothing get the curvature `idle` [channels]."""
     motion = motion_of(clip)
-    curvature = motion.diagonal()
-    floor = np.where(curvature.max(axis=0) > 0, 1e-3 * curvature.mean(axis=0), idle)
-    diagonal = smoothed(curvature + floor) * wavelet.row_norms(clip.frames)[:, None] ** 2
-    return Form(motion, diagonal, RIDGE * diagonal)
+    return _form(motion.curvature, motion.diagonal(), idle)
+
+
+def weighted_form(weights: Array) -> Form:
+    """Squares of samples times weights [frames, signals]."""
+    return _form(lambda samples: weights * samples, weights, np.ones(weights.shape[1]))
+
+
+def _form(curvature: Callable[[Array], Array], diagonal: Array, idle: Array) -> Form:
+    effect = diagonal.mean(axis=0)
+    floor = np.where(effect > 0, 1e-3 * effect, idle)
+    by_coefficient = smoothed(diagonal + floor) * wavelet.row_norms(len(diagonal))[:, None] ** 2
+    return Form(curvature, effect, by_coefficient, RIDGE * by_coefficient)
 
 
 def smoothed(curvature: Array) -> Array:
