@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pickle
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +16,8 @@ import numpy as np
 import pytest
 
 import kinepack
-from kinepack.container.catalogue import BODY_AT, SLOT_BYTES, SLOTS_AT
+from kinepack.container.catalogue import BODY_AT, SLOT_BYTES, SLOTS_AT, pack_slot
+from kinepack.container.layout import HEADER, Tag, chunk
 from kinepack.container.source import BytesSource
 from kinepack.errors import BitstreamError, Corrupt, IOFailure, KinepackError, LimitExceeded, UsageError
 from kinepack.library import Library, Piece, add, compact, create, extract, pieces_of, remove, verify
@@ -223,6 +226,49 @@ def test_damaged_libraries_raise_our_errors_only(path: Path) -> None:
     for size in (*range(BODY_AT + 10), len(data) // 2, len(data) - 1):
         with pytest.raises(BitstreamError):
             Library(data[:size], limits=limits)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"frames": 299},
+        {"frames": 10**30},
+        {"frames": -1},
+        {"frames": "300"},
+        {"frame_time": float("nan")},
+        {"frame_time": 10**400},
+        {"static": 7},
+        {"at": 5},
+        {"at": 10**25},
+        {"bytes": 0},
+        {"stats": {"x": "y"}},
+        {"labels": [1]},
+        {"name": None},
+        {"name": "walk/300"},
+        {"frames": True},
+    ],
+    ids=str,
+)
+def test_a_catalogue_made_to_deceive(path: Path, change: dict[str, object]) -> None:
+    """As if an attacker had made the checksums right."""
+    with Library(path) as library:
+        catalogue = library.reader.container.catalogue
+        assert catalogue is not None
+    clips = [dataclasses.asdict(clip) for clip in catalogue.clips]
+    plain = {
+        "statics": [dataclasses.asdict(s) for s in catalogue.statics],
+        "clips": [{**clips[0], **change}, *clips[1:]],
+    }
+    body = chunk(Tag.CATALOGUE, zlib.compress(json.dumps(plain).encode()))
+    data = path.read_bytes()
+    slot = pack_slot(len(data), len(body), 9)
+    forged = data[:SLOTS_AT] + slot + bytes(SLOT_BYTES) + data[BODY_AT:] + body
+    with pytest.raises(KinepackError):
+        Library(forged).windows(60, clips=[0])[0]
+    for size in range(6):  # a place too small for any chunk
+        head = HEADER + data[5:SLOTS_AT] + pack_slot(BODY_AT, size, 9) + bytes(SLOT_BYTES) + data[BODY_AT:]
+        with pytest.raises(KinepackError):
+            Library(head)
 
 
 def test_catalogue_cannot_ask_for_too_much(path: Path) -> None:

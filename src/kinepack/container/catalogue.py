@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kinepack.container.layout import CRC, HEADER, Tag, chunk, data_head
+from kinepack.container.layout import CRC, HEADER, ByteReader, Tag, chunk, data_head
 from kinepack.container.static import inflate
 from kinepack.errors import Corrupt, Truncated
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -146,14 +146,14 @@ def _slots(data: bytes) -> list[tuple[int, int, int, int]]:
 def _catalogue_body(read_at: ReadAt, size: int, at: int, length: int) -> bytes:
     if at < BODY_AT or at + length > size:
         raise Truncated("the library ends before its catalogue")
-    whole = read_at(at, length)
-    packed = whole[:1] == bytes([Tag.CATALOGUE]) and zlib.crc32(whole[: -CRC.size]) == CRC.unpack(whole[-CRC.size :])[0]
-    if not packed:
+    source = ByteReader(read_at(at, length))
+    tag, size_of_body = source.u8(), source.varint()
+    if tag != Tag.CATALOGUE or size_of_body != source.left - CRC.size:
+        raise Corrupt("there is no catalogue where the library's head says")
+    body, crc = source.take(size_of_body), CRC.unpack(source.take(CRC.size))[0]
+    if zlib.crc32(body, zlib.crc32(data_head(Tag.CATALOGUE, size_of_body))) != crc:
         raise Corrupt("the library's catalogue is damaged")
-    start = 1
-    while start < length - CRC.size and whole[start] & 0x80:
-        start += 1
-    return whole[start + 1 : -CRC.size]
+    return body
 
 
 def _unpack(body: bytes, size: int, limits: Limits, place: tuple[int, int, int]) -> Catalogue:
@@ -162,12 +162,14 @@ def _unpack(body: bytes, size: int, limits: Limits, place: tuple[int, int, int])
         plain = json.loads(text)
         statics = tuple(_typed(ListedStatic, entry) for entry in plain["statics"])
         clips = tuple(_typed(ListedClip, entry) for entry in plain["clips"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise Corrupt("the library's catalogue is not what the format says") from None
     limits.charge("clips", len(clips))
     for entry in (*statics, *clips):
         if not BODY_AT <= entry.at <= entry.at + entry.bytes <= size or entry.bytes < 1:
             raise Corrupt("the library's catalogue names a place outside the file")
+    if any(static.joints < 0 or static.width < 1 for static in statics):
+        raise Corrupt("the library's catalogue makes no sense of a skeleton or mesh")
     for clip in clips:
         limits.charge("frames", clip.frames)
         if not (0 <= clip.static < len(statics) and clip.frames > 0 and 0 < clip.frame_time < float("inf")):
@@ -179,21 +181,20 @@ def _unpack(body: bytes, size: int, limits: Limits, place: tuple[int, int, int])
     return Catalogue(statics, clips, generation, number, end)
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"int": (int,), "str": (str,), "float": (float, int)}
+_TYPES: dict[str, Any] = {"int": (int,), "str": (str,), "float": (float, int)}
 
 
 def _typed(cls: Any, entry: dict[str, Any]) -> Any:
     """A dataclass from JSON; unknown keys are left for newer readers, wrong types raise TypeError."""
     known = {f.name: str(f.type) for f in dataclasses.fields(cls)}
-    values = {name: value for name, value in entry.items() if name in known}
-    for name, value in values.items():
-        expected = _TYPES.get(known[name])
-        good = isinstance(value, expected) and not isinstance(value, bool) if expected else _is_table(name, value)
-        if not good:
-            raise TypeError(name)
-    return cls(**values)
+    return cls(**{name: _value(value, known[name]) for name, value in entry.items() if name in known})
 
 
-def _is_table(name: str, value: Any) -> bool:
-    kinds = str if name == "labels" else (int, float)
-    return isinstance(value, dict) and all(isinstance(item, kinds) for item in value.values())
+def _value(value: Any, kind: str) -> Any:
+    """The value if it is of the kind, which is a field's annotation."""
+    if kind.startswith("Mapping"):
+        inner = kind.removeprefix("Mapping[str, ").removesuffix("]")
+        return {str(key): _value(item, inner) for key, item in value.items()}
+    if isinstance(value, bool) or not isinstance(value, _TYPES[kind]):
+        raise TypeError(kind)
+    return float(value) if kind == "float" else value

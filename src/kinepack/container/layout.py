@@ -52,6 +52,8 @@ class StaticKind(IntEnum):
     """zlib of the skeleton's canonical JSON."""
     MESH = 1
     """Vertex count (varint), centimetres per unit (float64), face count (varint), zlib of the coded faces."""
+    CODED_MESH = 2
+    """As MESH, but the faces are a byte of policy and a range coded walk over the mesh."""
 
 
 class FrameTime(IntEnum):

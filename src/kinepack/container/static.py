@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack._kernels._faces import FACE_POLICIES, decode_faces, encode_faces
 from kinepack.container.layout import DIGEST_BYTES, FLOAT64, ByteReader, ByteWriter, StaticKind
 from kinepack.errors import Corrupt, UnsupportedVersion, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -23,17 +24,23 @@ def pack_skeleton(skeleton: Skeleton) -> bytes:
 
 
 def pack_mesh(faces: NDArray[np.int32], vertices: int, unit_cm: float) -> bytes:
-    """Faces as differences to the corner before, zigzag, in four byte planes, deflated."""
-    out = ByteWriter()
-    out.u8(StaticKind.MESH)
-    out.varint(vertices)
-    out.data += FLOAT64.pack(unit_cm)
-    out.varint(len(faces))
+    """The shorter of faces as plain differences and as a walk over the mesh; both give back every number and order."""
+    head = ByteWriter()
+    head.varint(vertices)
+    head.data += FLOAT64.pack(unit_cm)
+    head.varint(len(faces))
+    coded = [data for policy in FACE_POLICIES if (data := encode_faces(faces, vertices, policy)) is not None]
+    bodies = [(StaticKind.MESH, _plain_faces(faces)), *((StaticKind.CODED_MESH, data) for data in coded)]
+    kind, body = min(bodies, key=lambda item: len(item[1]))
+    return bytes([kind]) + bytes(head.data) + body
+
+
+def _plain_faces(faces: NDArray[np.int32]) -> bytes:
+    """Differences to the corner before, zigzag, in four byte planes, deflated."""
     corners = faces.ravel().astype(np.int64)
     steps = corners - np.concatenate([[0], corners[:-1]])[: len(corners)]
     planes = ((steps << 1) ^ (steps >> 63)).astype("<u4").view(np.uint8).reshape(-1, 4).T
-    out.data += zlib.compress(planes.tobytes(), 9)
-    return bytes(out.data)
+    return zlib.compress(planes.tobytes(), 9)
 
 
 def unpack_static(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Skeleton | MeshStatic:
@@ -41,8 +48,8 @@ def unpack_static(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Skeleton | Me
     kind = body[0] if body else -1
     if kind == StaticKind.SKELETON:
         return _unpack_skeleton(body[1:], limits)
-    if kind == StaticKind.MESH:
-        return _unpack_mesh(body[1:], limits)
+    if kind in (StaticKind.MESH, StaticKind.CODED_MESH):
+        return _unpack_mesh(body[1:], limits, coded=kind == StaticKind.CODED_MESH)
     raise UnsupportedVersion(f"the file's static data is of a kind this reader does not know ({kind})")
 
 
@@ -67,19 +74,27 @@ def _unpack_skeleton(packed: bytes, limits: Limits) -> Skeleton:
     return skeleton
 
 
-def _unpack_mesh(packed: bytes, limits: Limits) -> MeshStatic:
+def _unpack_mesh(packed: bytes, limits: Limits, *, coded: bool) -> MeshStatic:
     source = ByteReader(packed)
     vertices = limits.charge("vertices", source.varint())
     unit_cm: Any = FLOAT64.unpack(source.take(8))[0]
     count = limits.charge("faces", source.varint())
-    planes = inflate(source.take(source.left), 12 * count)
+    if vertices < 1 or not 0 < unit_cm < float("inf"):
+        raise Corrupt("the mesh in the file makes no sense")
+    rest = source.take(source.left)
+    faces = decode_faces(rest, count, vertices) if coded else _differences(rest, count)
+    if count and not (faces.min() >= 0 and faces.max() < vertices):
+        raise Corrupt("the mesh in the file names a vertex that does not exist")
+    return faces.astype(np.int32), vertices, unit_cm
+
+
+def _differences(packed: bytes, count: int) -> NDArray[np.int64]:
+    """Inverse of `_plain_faces`."""
+    planes = inflate(packed, 12 * count)
     if len(planes) != 12 * count:
         raise Corrupt("the mesh's faces are cut short")
     zigzag = np.ascontiguousarray(np.frombuffer(planes, np.uint8).reshape(4, -1).T).view("<u4").ravel().astype(np.int64)
-    faces = np.cumsum((zigzag >> 1) ^ -(zigzag & 1)).reshape(-1, 3)
-    if vertices < 1 or not 0 < unit_cm < float("inf") or (count and not (faces.min() >= 0 and faces.max() < vertices)):
-        raise Corrupt("the mesh in the file names a vertex that does not exist")
-    return faces.astype(np.int32), vertices, unit_cm
+    return np.asarray(np.cumsum((zigzag >> 1) ^ -(zigzag & 1)).reshape(-1, 3))
 
 
 def inflate(packed: bytes, limit: int) -> bytes:

@@ -16,7 +16,7 @@ from kinepack.codecs.base import CODECS, Codec, Layout, Segment, Stream, width_o
 from kinepack.container.catalogue import ListedClip
 from kinepack.container.layout import SegmentEntry
 from kinepack.container.reader import ClipEntry
-from kinepack.errors import UsageError
+from kinepack.errors import Corrupt, UsageError
 from kinepack.library.cache import ArrayCache
 from kinepack.library.forms import express
 from kinepack.library.windows import Windows
@@ -226,6 +226,9 @@ class Library(Mapping[str, LibraryClip]):
         for segment in clip.record.segments:
             groups.setdefault(segment.first, []).append(segment)
         entry = self.reader.container.clip(number)
+        told = (self.listed[number].frames, self.static_facts(self.listed[number].static)["numbers_per_frame"])
+        if told != (entry.record.frames, width_of(clip.layout)):
+            raise Corrupt(f"the catalogue and clip {clip.name!r} do not agree")
         return Runs(entry, clip.codec, clip.layout, list(groups), [tuple(group) for group in groups.values()])
 
     def _decode(self, runs: Runs, run: int, form: str) -> NDArray[np.float32]:
