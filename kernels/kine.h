@@ -19,7 +19,9 @@
 #define KP_KINE_CLASSES 6u    /* kinds of tracks */
 #define KP_KINE_BANDS 16u     /* frequency classes */
 #define KP_KINE_CONTEXTS (KP_KINE_LEVELS + KP_KINE_RUNS + KP_KINE_ROWS)
-#define KP_KINE_STATES (KP_KINE_BINS * KP_KINE_CONTEXTS + KP_KINE_BINS)
+/* Mixed bins, mantissa bits by bucket, and "is it zero" where nothing is expected, unmixed for speed. */
+#define KP_KINE_QUIET (KP_KINE_BINS * KP_KINE_CONTEXTS + KP_KINE_BINS)
+#define KP_KINE_STATES (KP_KINE_QUIET + KP_KINE_ROWS)
 #define KP_KINE_WEIGHTS (KP_KINE_BINS * 3u)
 #define KP_KINE_MODEL (KP_KINE_PHASES * KP_KINE_FEATURES + KP_KINE_CLASSES * KP_KINE_BANDS)
 #define KP_KINE_ROWS_MAX 1024u

@@ -33,6 +33,16 @@ static inline uint32_t code_bin(kine_coder *c, uint32_t bin, const kp_kine_conte
     return bit;
 }
 
+/* Is it zero, where the prediction says so: most decisions of a stream, so one state without mixing. */
+static inline uint32_t code_quiet(kine_coder *c, const kp_kine_context *x, uint32_t bit)
+{
+    uint32_t *state = c->states + KP_KINE_QUIET + x->row;
+    if (c->decoder)
+        return kp_decode_adaptive(c->decoder, state, KP_KINE_RATE);
+    kp_encode_adaptive(c->encoder, state, KP_KINE_RATE, bit);
+    return bit;
+}
+
 /* |q| above two: bucket e of 3 + [2^e - 1, 2^(e+1) - 1) in unary, its mantissa's first bit adaptive, the rest plain. */
 static inline uint32_t code_large(kine_coder *c, const kp_kine_context *x, uint32_t magnitude)
 {
@@ -61,7 +71,7 @@ static inline uint32_t code_large(kine_coder *c, const kp_kine_context *x, uint3
 static inline int32_t code_coefficient(kine_coder *c, const kp_kine_context *x, int32_t value)
 {
     uint32_t magnitude = value < 0 ? 0u - (uint32_t)value : (uint32_t)value;
-    if (!code_bin(c, 0, x, magnitude > 0))
+    if (!(x->level ? code_bin(c, 0, x, magnitude > 0) : code_quiet(c, x, magnitude > 0)))
         return 0;
     uint32_t coded = 1;
     if (code_bin(c, 1, x, magnitude > 1))

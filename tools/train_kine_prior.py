@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kinepack import api
 from kinepack._kernels import _kine as kernel
 from kinepack._kernels._binding import ffi, lib, pointer
-from kinepack._kernels._kine import BANDS, BINS, CLASSES, FEATURES, LEVELS, PHASES, RUNS, SegmentModel
+from kinepack._kernels._kine import BANDS, BINS, CLASSES, FEATURES, LEVELS, PHASES, ROWS, RUNS, SegmentModel
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.synthesis import rig_of, segment_model
 from kinepack.codecs.kine import BUDGETS
@@ -228,7 +228,7 @@ def levels_by(model: NDArray[np.int16], part: Features) -> NDArray[np.int64]:
 def count_states(model: NDArray[np.int16], features: list[Features]) -> NDArray[np.uint32]:
     """Probabilities of every bin in every context."""
     counts = np.zeros((2, BINS, CONTEXTS))
-    tops = np.zeros((2, BINS))
+    tops, quiet = np.zeros((2, BINS)), np.zeros((2, ROWS))
     for part in features:
         contexts = (levels_by(model, part), LEVELS + part.runs, LEVELS + RUNS + part.rows)
         large = np.floor(np.log2(np.maximum(part.magnitudes - 2, 1))).astype(int)
@@ -239,9 +239,11 @@ def count_states(model: NDArray[np.int16], features: list[Features]) -> NDArray[
             bits = (part.magnitudes > bin if bin < 3 else large > bin - 3)[reached].astype(int)
             for context in contexts:
                 np.add.at(counts, (bits, bin, context[reached]), 1)
+        calm = contexts[0] == 0
+        np.add.at(quiet, ((part.magnitudes[calm] > 0).astype(int), part.rows[calm]), 1)
         has = (part.magnitudes > 2) & (large > 0)
         np.add.at(tops, (((part.magnitudes[has] - 2) >> (large[has] - 1)) & 1, large[has]), 1)
-    return np.concatenate([_states(counts).ravel(), _states(tops)])
+    return np.concatenate([_states(counts).ravel(), _states(tops), _states(quiet)])
 
 
 def _states(counts: NDArray[np.float64]) -> NDArray[np.uint32]:

@@ -290,6 +290,18 @@ int32_t kp_mesh_decode(const uint8_t *data, size_t size, int32_t *q, size_t vert
                        const uint32_t *starts, const uint32_t *refs, const uint8_t *rings, const uint8_t *levels,
                        uint32_t *states, int32_t *weights, uint16_t *past);
 
+/* ---- connectivity (docs/format.md, "Coded faces") -------------------------------------------------------------- */
+
+/* Scratch: words[words], keys[3 * faces], bytes[bytes]. */
+int32_t kp_faces_scratch(size_t faces, size_t vertices, size_t *words, size_t *bytes);
+/* policy 0 keeps the order of faces; odd ones walk the mesh: walked[3 * faces] receives the faces as they decode.
+ * behind[3 * faces] is each half-edge's partner or 0xFFFFFFFF; own[3 * faces] and done[faces], zeroed, are scratch. */
+int32_t kp_faces_encode(const int32_t *source, size_t faces, size_t vertices, uint32_t policy, const uint32_t *behind,
+                        uint32_t *own, uint8_t *done, int32_t *walked, uint32_t *words, uint64_t *keys, uint8_t *bytes,
+                        uint8_t *out, size_t capacity, size_t *size);
+int32_t kp_faces_decode(const uint8_t *data, size_t size, int32_t *out, size_t faces, size_t vertices, uint32_t policy,
+                        uint32_t *words, uint64_t *keys, uint8_t *bytes);
+
 /* binding: end */
 
 #endif

@@ -13,7 +13,8 @@ from kinepack.errors import UsageError
 
 LEVELS, RUNS, ROWS, BINS = 48, 72, 144, 27
 FEATURES, PHASES, CLASSES, BANDS = 9, 8, 6, 16
-STATES = BINS * (LEVELS + RUNS + ROWS) + BINS
+STATES = BINS * (LEVELS + RUNS + ROWS) + BINS + ROWS
+"""Mixed bins by context, mantissa bits by bucket, and unmixed zero flags by row context."""
 WEIGHTS = BINS * 3
 MODEL = PHASES * FEATURES + CLASSES * BANDS
 LONGEST_BLOCK = 1024
@@ -106,20 +107,47 @@ def kine_synthesise(
     *,
     offsets: NDArray[np.float64],
     prediction: Prediction,
-) -> NDArray[np.float64]:
-    """[tracks, frames]"""
+    places: NDArray[np.uint32],
+    out: NDArray[np.float64],
+) -> None:
+    """Writes track c to row places[c] of `out` [rows, frames]."""
     frames, tracks = coefficients.levels.shape
     longest = int(coefficients.lengths.max(initial=1))
     half = (longest + 1) // 2
     scratch = np.empty(longest + 1 + 2 * half + longest * half, np.float64)
-    out = np.empty((tracks, frames))
     status = lib.kp_kine_synthesise(
         pointer(coefficients.levels), frames, tracks, pointer(coefficients.lengths), len(coefficients.lengths),
         pointer(steps), pointer(offsets), pointer(prediction.starts), pointer(prediction.regressors),
-        pointer(prediction.weights), pointer(scratch), len(scratch), pointer(out),
+        pointer(prediction.weights), pointer(places), pointer(scratch), len(scratch), pointer(out),
     )  # fmt: skip
     check(status, "kine synthesis")
-    return out
+
+
+class PoseTables(NamedTuple):
+    """Where tracks go; kine_pose.c has the layout."""
+
+    turns: NDArray[np.int32]
+    """[turns, 13]"""
+    rests: NDArray[np.float64]
+    """[turns, 4]"""
+    plain: NDArray[np.int32]
+    """[plain, 2] track and channel."""
+    scales: NDArray[np.float64]
+    """[plain, 2] factor and value at rest."""
+    per_angle: float
+    """Euler channels' unit per radian."""
+
+
+def kine_pose(tracks: NDArray[np.float64], channels: int, tables: PoseTables) -> NDArray[np.float64]:
+    """[frames, channels] of tracks [rows, frames]."""
+    frames = tracks.shape[1]
+    values = np.empty((frames, channels))
+    status = lib.kp_kine_pose(
+        pointer(tracks), frames, channels, pointer(tables.turns), pointer(tables.rests), len(tables.turns),
+        pointer(tables.plain), pointer(tables.scales), len(tables.plain), tables.per_angle, pointer(values),
+    )  # fmt: skip
+    check(status, "kine pose")
+    return values
 
 
 def kine_descend(

@@ -8,15 +8,13 @@ from kinepack.model import Clip
 from kinepack.transforms.blocks import dct_basis
 from kinepack.transforms.tracks import (
     EULER,
-    HEADING_X,
-    HEADING_Y,
-    HEADING_Z,
     ORDERS,
     VECTOR,
     Array,
     Plain,
     Turn,
     TurnForm,
+    allowed_forms,
     forward_turn,
     slots_of,
 )
@@ -38,13 +36,8 @@ def choose_forms(clip: Clip, steps: Array, length: int) -> list[TurnForm]:
 
 
 def _best_form(clip: Clip, turn: Turn, steps: Array, length: int) -> TurnForm:
-    candidates = [VECTOR]
-    if len(turn.axes) == 3:
-        candidates.append(EULER)
-    if clip.skeleton.parents[turn.joint] < 0:
-        candidates += [HEADING_X, HEADING_Y, HEADING_Z]
     best: tuple[float, TurnForm] | None = None
-    for form in candidates:
+    for form in allowed_forms(clip.skeleton, turn):
         costs = _costs(forward_turn(clip, turn, form) / steps, length)
         total = float(costs.sum()) * (1.0 if form == VECTOR else HANDICAP)
         if best is None or total < best[0]:

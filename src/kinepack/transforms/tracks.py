@@ -13,6 +13,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack._kernels._kine import PoseTables
 from kinepack.errors import Corrupt
 from kinepack.math import rotation
 from kinepack.math.tables import euler_axes
@@ -105,7 +106,7 @@ def _rotations(skeleton: Skeleton, joint: int) -> list[Turn | Plain]:
     for family in ("qx qy qz qw", "vx vy vz"):
         if family[:2] in own:
             channels = tuple(own[kind] for kind in family.split())
-            rest = described.rest if any(described.rest) else rotation.IDENTITY
+            rest = described.rest if family[0] == "q" and any(described.rest) else rotation.IDENTITY
             return [Turn(joint, channels, family[0], rest)]
     axes = euler_axes(own, described.order)
     if len(axes) == 3:
@@ -132,8 +133,6 @@ def _channels_from(turn: Turn, quaternions: Array, skeleton: Skeleton) -> Array:
     """[frames, channels of the turn], without jumps inside the run of frames."""
     if turn.axes == "q":
         return quaternions
-    if turn.axes == "v":
-        return _unwound_vector(quaternions)
     angles = rotation.unwrap_euler(rotation.quaternion_to_euler(quaternions, turn.axes))
     return angles / skeleton.radians_per_angle
 
@@ -215,6 +214,42 @@ def _euler_rates(angles: Array, axes: str) -> Array:
 # All tracks of a clip.
 
 
+def allowed_forms(skeleton: Skeleton, turn: Turn) -> tuple[int, ...]:
+    """Forms that a turn may have."""
+    if turn.axes == "v":
+        return (VECTOR,)
+    euler = (EULER,) if len(turn.axes) == 3 else ()
+    root = (HEADING_X, HEADING_Y, HEADING_Z) if skeleton.parents[turn.joint] < 0 else ()
+    return (VECTOR, *euler, *root)
+
+
+def pose_tables(skeleton: Skeleton, forms: list[TurnForm]) -> PoseTables:
+    """The inverse of all tracks as the kernel's tables."""
+    turns: list[list[int]] = []
+    plain: list[list[int]] = []
+    at, turn_forms, items = 0, iter(forms), slots_of(skeleton).items
+    for item in items:
+        if isinstance(item, Plain):
+            plain.append([at, item.channel])
+            at += 1
+            continue
+        form = next(turn_forms)
+        target = {"q": 1, "v": 2}.get(item.axes, 0)
+        axes = rotation.axes_of(item.axes) if target == 0 else (0, 1, 2)
+        channels = (*item.channels, 0)[:4]
+        turns.append([form.form, *np.argsort(ORDERS[form.order]), target, *channels, *axes, at])
+        at += 3
+    rests = [item.rest for item in items if isinstance(item, Turn)]
+    scales = [[1 / item.to_track, item.rest] for item in items if isinstance(item, Plain)]
+    return PoseTables(
+        np.array(turns, np.int32).reshape(-1, 13),
+        np.array(rests, np.float64).reshape(-1, 4),
+        np.array(plain, np.int32).reshape(-1, 2),
+        np.array(scales, np.float64).reshape(-1, 2),
+        1 / skeleton.radians_per_angle,
+    )
+
+
 def forward_tracks(clip: Clip, forms: list[TurnForm]) -> Array:
     """[frames, tracks]"""
     slots, turn_forms = slots_of(clip.skeleton), iter(forms)
@@ -251,6 +286,8 @@ def inverse_tracks(tracks: Array, skeleton: Skeleton, forms: list[TurnForm]) -> 
         numbers[:, ORDERS[form.order]] = tracks[:, at : at + 3]
         if form.form == EULER:
             values[:, item.channels] = numbers / skeleton.radians_per_angle
+        elif item.axes == "v":
+            values[:, item.channels] = numbers
         else:
             values[:, item.channels] = _channels_from(item, inverse_turn(numbers, item, form.form), skeleton)
         at += 3

@@ -7,13 +7,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._kine import SegmentModel, kine_decode, kine_synthesise
+from kinepack._kernels._kine import SegmentModel, kine_decode, kine_pose, kine_synthesise
 from kinepack.entropy.kine_prior import prior
 from kinepack.entropy.kine_setup import KineSetup, Rig, unpack_setup
+from kinepack.errors import Corrupt
 from kinepack.model import Skeleton
 from kinepack.transforms import triangular
 from kinepack.transforms.steps import classes_of, default_exponents
-from kinepack.transforms.tracks import TurnForm, inverse_tracks, slots_of
+from kinepack.transforms.tracks import TurnForm, allowed_forms, pose_tables, slots_of
 
 Array = NDArray[np.float64]
 
@@ -30,19 +31,32 @@ class Synthesis:
         steps = steps_of(setup, skeleton)
         self.skeleton = skeleton
         self.forms = [TurnForm(int(form), int(order)) for form, order in setup.forms]
+        for turn, form in zip(slots_of(skeleton).turns, self.forms, strict=True):
+            if form.form not in allowed_forms(skeleton, turn):
+                raise Corrupt("a joint's rotation is written in a form that it cannot have")
         self.active = setup.active.astype(bool)
         self.offsets = offset_values(setup.offsets, steps, self.active)
         self.steps = np.ascontiguousarray(steps[self.active])
         self.model = segment_model(skeleton, setup)
+        self.tables = pose_tables(skeleton, self.forms)
+        self.places = np.flatnonzero(self.active).astype(np.uint32)
+        self.moving_offsets = np.ascontiguousarray(self.offsets[self.active])
         self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
 
     def decode(self, data: bytes, frames: int) -> Array:
         """[frames, channels] of one segment."""
         coefficients = kine_decode(data, frames, self.model)
-        own = kine_synthesise(coefficients, self.steps, offsets=self.offsets[self.active], prediction=self.prediction)
-        tracks = np.broadcast_to(self.offsets, (frames, len(self.offsets))).copy()
-        tracks[:, self.active] = own.T
-        return inverse_tracks(tracks, self.skeleton, self.forms)
+        tracks = np.empty((len(self.offsets), frames))
+        tracks[~self.active] = self.offsets[~self.active, None]
+        kine_synthesise(
+            coefficients,
+            self.steps,
+            offsets=self.moving_offsets,
+            prediction=self.prediction,
+            places=self.places,
+            out=tracks,
+        )
+        return kine_pose(tracks, len(self.skeleton.channels), self.tables)
 
 
 @lru_cache(maxsize=64)

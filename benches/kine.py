@@ -1,0 +1,201 @@
+"""`kine` against published figures and other codecs: `python benches/kine.py [TABLE…]`.
+
+Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), exact (lossless), quaternions, speed,
+segments. Bytes are whole files less the skeleton. Rows are appended to benches/results/kine.jsonl.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import lzma
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import kinepack
+from kinepack.codecs.base import CODECS, codec_from_spec
+from kinepack.evaluate import describe
+from kinepack.model import Clip
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("KINEPACK_DATA", ROOT.parent / "shared" / "data"))
+ROWS = ROOT / "benches" / "results" / "kine.jsonl"
+CM_PER_UNIT = 2.54 / 0.45
+POINTS = {"e_x": "bones", "shell_mean": "shell", "joint_rms": "joints", "joint_max": "joints"}
+
+WAVELETS = {
+    "09_01": (2.2, {1.4: 750, 0.96: 940, 0.58: 1240, 0.26: 2180, 0.08: 5080}),
+    "49_02": (3.0, {0.67: 9970, 0.45: 13500, 0.29: 18400, 0.14: 32900, 0.05: 79200}),
+}
+"""Beaudoin et al. 2007, optimised wavelets with gzip: how much smaller to be, bytes by e_x."""
+CURVES = {0.0027: 10742, 0.0132: 7549, 0.0262: 5966, 0.0769: 3639, 0.265: 1863}
+"""CurveCodec 2 on 102_14: bytes by mean shell error."""
+JOINT_TARGETS = (
+    "joint_rms<=0.03",
+    "joint_rms<=0.1",
+    "joint_rms<=0.3",
+    "joint_rms<=1",
+    "joint_max<=0.1",
+    "joint_max<=1",
+)
+ACL_BARS = (2.5, 3.0, 4.0, 5.0, 2.0, 3.0)
+DELTA_BARS = (1.8, 2.2, 3.5, 4.0, 0.0, 0.0)
+JOINTS = {
+    "02_01": ((63.9, 44.2), (39.2, 31.1), (22.1, 21.2), (12.7, 12.5), (63.5, 44.9), (23.9, 21.7)),
+    "05_10": ((64.9, 47.7), (45.2, 34.3), (26.0, 23.6), (14.0, 14.0), (63.5, 48.0), (26.9, 24.3)),
+    "09_01": ((73.2, 52.0), (55.2, 37.9), (32.3, 27.4), (19.2, 17.7), (72.0, 50.9), (33.1, 27.4)),
+    "13_11": ((53.1, 35.9), (30.2, 24.2), (17.2, 15.7), (12.3, 9.0), (53.7, 36.8), (20.1, 15.9)),
+    "16_35": ((69.1, 48.4), (49.9, 35.2), (28.4, 25.2), (16.4, 15.9), (69.2, 50.0), (31.0, 26.0)),
+    "49_08": ((73.9, 54.2), (55.5, 40.2), (35.7, 28.8), (17.3, 18.6), (73.4, 54.6), (35.7, 30.3)),
+}
+"""Bytes a frame of ACL 2.1 and of rounded second differences through LZMA."""
+
+
+def amc(name: str) -> Clip:
+    subject = name.split("_")[0]
+    for folder in ("cmu", "cmu_recon"):
+        path = DATA / "asfamc" / folder / subject / f"{name}.amc"
+        if path.exists():
+            return _clip(kinepack.read(path, skeleton=path.parent / f"{subject}.asf"))
+    raise FileNotFoundError(name)
+
+
+def bvh(name: str) -> Clip:
+    return _clip(kinepack.read(DATA / "bvh" / "cmu" / f"{name}.bvh", unit_cm=CM_PER_UNIT))
+
+
+def _clip(model: object) -> Clip:
+    assert isinstance(model, Clip)
+    return model
+
+
+def at_target(clip: Clip, target: str, spec: str = "kine") -> int:
+    """Motion bytes of the file that meets the target; appends its row."""
+    metric = target.split("<=")[0]
+    codec = codec_from_spec(spec)
+    if spec.startswith("kine"):
+        codec = dataclasses.replace(codec, points=POINTS[metric])  # type: ignore[call-arg]
+    begin = time.perf_counter()
+    data = kinepack.compress(clip, codec, target=target)
+    encode_s, begin = time.perf_counter() - begin, time.perf_counter()
+    copy = kinepack.decompress(data)
+    row = describe(data, clip, copy, encode_s=encode_s, decode_s=time.perf_counter() - begin)
+    limit = float(target.split("<=")[1])
+    assert row.metrics[metric] <= limit, f"{clip.name} misses {target}"
+    _append({**json.loads(row.to_json()), "target": target})
+    return row.motion_bytes
+
+
+def _append(row: dict[str, object]) -> None:
+    ROWS.parent.mkdir(exist_ok=True)
+    with ROWS.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def wavelets() -> None:
+    for name, (bar, published) in WAVELETS.items():
+        for value, size in published.items():
+            ours = at_target(amc(name), f"e_x<={value}")
+            _line(f"{name} e_x {value}", size, ours, bar)
+
+
+def curves() -> None:
+    clip = bvh("102_14")
+    chains = np.zeros(len(clip.skeleton.joints))
+    for index, joint in enumerate(clip.skeleton.joints):
+        if joint.parent >= 0:
+            chains[index] = chains[joint.parent] + np.linalg.norm(joint.offset)
+    clip = dataclasses.replace(clip, skeleton=clip.skeleton.with_unit(110 / chains.max()))
+    for value, size in CURVES.items():
+        _line(f"102_14 shell {value}", size, at_target(clip, f"shell_mean<={value}"), 1.0 if value < 0.02 else 1 / 0.9)
+
+
+def joints() -> None:
+    clips = {name: bvh(name) for name in JOINTS}
+    for column, target in enumerate(JOINT_TARGETS):
+        acl, delta, sizes = [], [], []
+        for name, clip in clips.items():
+            bare = clip.slice(1, clip.frames)
+            a_frame = at_target(bare, target) / bare.frames
+            acl.append(JOINTS[name][column][0] / a_frame)
+            delta.append(JOINTS[name][column][1] / a_frame)
+            sizes.append(f"{a_frame:.1f}")
+        told = f"x{statistics.median(acl):.2f} ACL (bar {ACL_BARS[column]}), x{statistics.median(delta):.2f} delta-lzma"
+        print(f"{target:16} {told} (bar {DELTA_BARS[column]}), bytes a frame {' '.join(sizes)}", flush=True)
+
+
+def exact() -> None:
+    sources = {name: amc(name) for name in ("09_01", "02_01", "49_02", "02_07")}
+    sources |= {f"{name}.bvh": bvh(name) for name in JOINTS}
+    for name, clip in sources.items():
+        xz = len(lzma.compress(clip.values.astype(np.float32).tobytes(), preset=9 | lzma.PRESET_EXTREME))
+        data = kinepack.compress(clip, "kine:exact=on")
+        copy = _clip(kinepack.decompress(data))
+        assert copy.values.tobytes() == clip.values.tobytes()
+        row = describe(data, clip, copy, encode_s=0.0, decode_s=0.0)
+        _append({**json.loads(row.to_json()), "target": "exact"})
+        _line(f"{name} exact, xz of float32", xz, row.motion_bytes, 2.0)
+
+
+def quaternions() -> None:
+    ratios = []
+    for path in sorted(DATA.glob("npz/*/*.npz")) + sorted(DATA.glob("glb/*.glb")):
+        for model in kinepack.read_all(path):
+            if isinstance(model, Clip) and len(model.skeleton.select("q")):
+                delta = at_target(model, "joint_rms<=0.1", "delta-lzma")
+                ours = at_target(model, "joint_rms<=0.1")
+                _line(f"{path.stem} {model.name} ({model.frames} frames), delta-lzma", delta, ours, 3.0)
+                ratios.append(delta / ours)
+    print(f"quaternion sources: median x{statistics.median(ratios):.2f}")
+
+
+def segments() -> None:
+    for name in ("49_02", "02_07"):
+        for seconds in (0.0, 2.0, 1.0, 0.5):
+            size = at_target(amc(name), "e_x<=0.2", f"kine:segment_s={seconds}")
+            print(f"{name} e_x 0.2, segments of {seconds} s: {size} bytes", flush=True)
+
+
+def speed() -> None:
+    for name, clip in (("49_02.amc", amc("49_02")), ("05_10.bvh", bvh("05_10"))):
+        for effort in ("fast", "default", "best"):
+            codec = codec_from_spec(f"kine:effort={effort}")
+            seconds, stream = _least_time(lambda codec=codec, clip=clip: codec.encode(clip), 1)  # type: ignore[misc]
+            print(f"{name} {effort}: encode {clip.duration / seconds:.0f} x real time, {stream.payload_bytes} bytes")
+        data = kinepack.compress(clip, "kine")
+        with kinepack.open(data) as file:
+            whole, _ = _least_time(file[0].decode, 5)
+            middle = clip.frames // 2
+            window, _ = _least_time(lambda file=file, m=middle: file[0].decode(m, m + 120), 20)  # type: ignore[misc]
+        print(f"{name}: decode {whole / clip.frames * 1e6:.2f} us a pose, one second {window * 1e3:.3f} ms", flush=True)
+
+
+def _least_time(work: Callable[[], object], times: int) -> tuple[float, object]:
+    """CPU seconds of the fastest of some calls, so that a busy machine does not count."""
+    best, result = float("inf"), None
+    for _ in range(times):
+        begin = time.thread_time()
+        result = work()
+        best = min(best, time.thread_time() - begin)
+    return best, result
+
+
+def _line(what: str, other: int, ours: int, bar: float) -> None:
+    ratio = other / ours
+    print(
+        f"{what}: {other} -> {ours} bytes, x{ratio:.2f} (bar {bar:.2f}{'' if ratio >= bar else ', MISSED'})", flush=True
+    )
+
+
+TABLES = {f.__name__: f for f in (wavelets, curves, joints, exact, quaternions, segments, speed)}
+
+if __name__ == "__main__":
+    assert "kine" in CODECS
+    for table in sys.argv[1:] or TABLES:
+        TABLES[table]()

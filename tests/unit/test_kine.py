@@ -1,0 +1,236 @@
+"""The `kine` codec: forms of rotation, targets, exact mode, and the parts of its pipeline."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+
+import kinepack
+from kinepack._kernels._kine import Coefficients, kine_decode, kine_encode, kine_pose
+from kinepack._kernels.reference_kine import decode_segment
+from kinepack.codecs._kine.analysis import analyse, quantise
+from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
+from kinepack.codecs.base import codec_from_spec
+from kinepack.codecs.kine import BUDGETS
+from kinepack.entropy.kine_setup import pack_setup, unpack_setup
+from kinepack.errors import BitstreamError
+from kinepack.math.kinematics import forward_kinematics
+from kinepack.metrics import METRICS
+from kinepack.model import Clip
+from kinepack.testing import awkward_clips
+from kinepack.transforms import decimals, triangular
+from kinepack.transforms.blocks import choose_runs, dct_basis, find_cuts, group_blocks
+from kinepack.transforms.inertia import masses_of, metric_matrix
+from kinepack.transforms.tracks import (
+    ORDERS,
+    TurnForm,
+    allowed_forms,
+    forward_tracks,
+    inverse_tracks,
+    pose_tables,
+    slots_of,
+)
+
+CLIPS = {name: clip for name, clip in awkward_clips().items() if clip.frames > 1}
+
+
+def _joint_max(a: Clip, b: Clip) -> float:
+    return float(METRICS["joint_max"].measure(a, b))
+
+
+@pytest.fixture(scope="module")
+def clip() -> Clip:
+    return awkward_clips()["prime-length"]
+
+
+@pytest.mark.parametrize("name", list(CLIPS))
+def test_tracks_come_back_in_every_form(name: str) -> None:
+    source = CLIPS[name]
+    turns = slots_of(source.skeleton).turns
+    for number in range(5):
+        forms = []
+        for index, turn in enumerate(turns):
+            allowed = allowed_forms(source.skeleton, turn)
+            forms.append(TurnForm(allowed[number % len(allowed)], (number + index) % len(ORDERS)))
+        tracks = forward_tracks(source, forms)
+        plain = source.with_values(inverse_tracks(tracks, source.skeleton, forms))
+        scale = 1 + float(np.abs(tracks).max())
+        assert _joint_max(source, plain) < 1e-9 * scale
+        tables = pose_tables(source.skeleton, forms)
+        native = source.with_values(kine_pose(np.ascontiguousarray(tracks.T), source.values.shape[1], tables))
+        assert _joint_max(source, native) < 1e-9 * scale
+
+
+def test_metric_matrix_is_what_points_do(clip: Clip) -> None:
+    forms = [TurnForm()] * len(slots_of(clip.skeleton).turns)
+    part = clip.slice(0, 3)
+    tracks, masses = forward_tracks(part, forms), masses_of(clip.skeleton, "joints")
+    metric = metric_matrix(clip.skeleton, forward_kinematics(part), tracks, forms=forms, masses=masses)
+
+    def points(values: np.ndarray) -> np.ndarray:
+        moved = part.with_values(inverse_tracks(values, clip.skeleton, forms))
+        pose = forward_kinematics(moved)
+        arms = np.einsum("tnij,nj->tni", pose.rotations[:, masses.joints], masses.places)
+        return pose.origins[:, masses.joints] * clip.unit_cm + arms
+
+    change = np.random.default_rng(1).normal(size=tracks.shape) * 1e-5
+    kinds = np.array([slot.kind[0] if hasattr(slot, "kind") else "r" for slot in _per_track(clip)])
+    change[:, kinds == "s"] = 0
+    moved = ((points(tracks + change) - points(tracks - change)) / 2) ** 2
+    expected = moved.sum(-1) @ masses.weights
+    found = np.einsum("ta,abt,tb->t", change, metric, change)
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+def _per_track(clip: Clip) -> list[object]:
+    return [item for item in slots_of(clip.skeleton).items for _ in range(1 if hasattr(item, "kind") else 3)]
+
+
+@pytest.mark.parametrize("error", [0.003, 0.1, 2.0])
+def test_plain_python_reads_the_same_levels(clip: Clip, error: float) -> None:
+    analysis = analyse(clip, error, points="joints", budget=BUDGETS["default"])
+    model = segment_model(clip.skeleton, analysis.setup)
+    for coefficients in quantise(analysis, model, 20):
+        data = kine_encode(coefficients, model)
+        native, oracle = (
+            kine_decode(data, len(coefficients.levels), model),
+            decode_segment(data, len(coefficients.levels), model),
+        )
+        assert np.array_equal(native.levels, coefficients.levels)
+        assert np.array_equal(oracle.levels, coefficients.levels)
+        assert native.lengths.tolist() == oracle.lengths.tolist() == coefficients.lengths.tolist()
+
+
+def test_setup_comes_back(clip: Clip) -> None:
+    setup = analyse(clip, 0.05, points="shell", budget=BUDGETS["best"]).setup
+    copy = unpack_setup(pack_setup(setup, rig_of(clip.skeleton)), rig_of(clip.skeleton))
+    for field in dataclasses.fields(setup):
+        assert np.array_equal(getattr(setup, field.name), getattr(copy, field.name)) or setup.links == copy.links
+
+
+def test_large_levels_survive_the_coder(clip: Clip) -> None:
+    model = segment_model(clip.skeleton, analyse(clip, 1.0, points="joints", budget=BUDGETS["fast"]).setup)
+    levels = np.random.default_rng(2).integers(-(1 << 22), 1 << 22, (16, model.tracks)).astype(np.int32)
+    again = kine_decode(kine_encode(Coefficients(levels, np.array([16], np.uint32)), model), 16, model)
+    assert np.array_equal(again.levels, levels)
+
+
+@pytest.mark.parametrize("target", ["joint_rms<=0.2", "joint_max<=0.5", "e_x<=0.3", "shell_mean<=0.1"])
+def test_targets_are_kept(clip: Clip, target: str) -> None:
+    metric, value = target.split("<=")
+    copy = kinepack.decompress(kinepack.compress(clip, "kine", target=target))
+    assert METRICS[metric].measure(clip, copy) <= float(value)
+
+
+def test_a_byte_budget_is_kept(clip: Clip) -> None:
+    with kinepack.open(kinepack.compress(clip, "kine", max_bytes=900)) as file:
+        assert file.info()["motion_bytes"] <= 900
+
+
+def test_finer_is_larger_and_nearer(clip: Clip) -> None:
+    sizes, errors = [], []
+    for error in (1.0, 0.1, 0.01):
+        data = kinepack.compress(clip, f"kine:error={error}")
+        sizes.append(len(data))
+        errors.append(_joint_max(clip, kinepack.decompress(data)))
+    assert sizes == sorted(sizes) and errors == sorted(errors, reverse=True)
+
+
+def test_efforts_decode_alike_and_best_is_not_larger_than_fast(clip: Clip) -> None:
+    sizes = {effort: len(kinepack.compress(clip, f"kine:effort={effort}")) for effort in BUDGETS}
+    assert sizes["best"] <= sizes["fast"] * 1.02
+
+
+def test_a_t_pose_in_front_costs_little(clip: Clip) -> None:
+    posed = clip.with_values(np.concatenate([np.zeros((1, clip.values.shape[1])), clip.values]))
+    plain, more = (len(kinepack.compress(c, "kine:error=0.05")) for c in (clip, posed))
+    assert more < plain + 6 * clip.values.shape[1]
+
+
+def test_whole_turns_in_the_source_do_not_smear() -> None:
+    source = awkward_clips()["prime-length"]
+    channel = int(source.skeleton.select("r")[0])
+    jumping = source.values.copy()
+    jumping[len(jumping) // 2 :, channel] += 2 * np.pi / source.skeleton.radians_per_angle
+    smooth, jumped = (len(kinepack.compress(source.with_values(v), "kine")) for v in (source.values, jumping))
+    assert jumped <= smooth + 8
+
+
+def test_still_channels_cost_nothing(clip: Clip) -> None:
+    still = clip.with_values(np.repeat(clip.values[:1], 300, axis=0))
+    stream = codec_from_spec("kine").encode(still)
+    assert sum(len(s.data) for s in stream.segments) <= 2 * len(stream.segments)
+
+
+@pytest.mark.parametrize("name", list(CLIPS))
+def test_exact_is_exact(name: str) -> None:
+    source = CLIPS[name]
+    copy = kinepack.decompress(kinepack.compress(source, "kine:exact=on"))
+    assert isinstance(copy, Clip)
+    assert copy.values.tobytes() == source.values.tobytes()
+
+
+def test_exact_keeps_odd_numbers_and_windows() -> None:
+    source = awkward_clips()["prime-length"]
+    rng = np.random.default_rng(3)
+    values = np.round(np.cumsum(rng.normal(size=(300, source.values.shape[1])), axis=0), 4)
+    values[5, 0], values[7, 1], values[:, 2] = -0.0, 1.23e-17, 7.125
+    values[:, 4] = values[:, 3]
+    values[:, 5] = [float(f"{v:.6g}") for v in values[:, 5] * 0.001]
+    odd = source.with_values(values)
+    data = kinepack.compress(odd, "kine:exact=on,segment_s=0.5")
+    with kinepack.open(data) as file:
+        assert file[0].decode().values.tobytes() == odd.values.tobytes()
+        assert file[0].decode(100, 170).values.tobytes() == odd.values[100:170].tobytes()
+    assert len(data) < values.size * 2.5
+
+
+def test_damaged_exact_streams_raise_only_our_errors() -> None:
+    source = awkward_clips()["prime-length"].slice(0, 20)
+    stream = codec_from_spec("kine:exact=on").encode(source)
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        setup, data = bytearray(stream.setup), bytearray(stream.segments[0].data)
+        part = (setup, data)[int(rng.integers(2))]
+        part[int(rng.integers(len(part)))] ^= 1 << int(rng.integers(8))
+        segment = dataclasses.replace(stream.segments[0], data=bytes(data))
+        broken = dataclasses.replace(stream, setup=bytes(setup), segments=[segment])
+        with contextlib.suppress(BitstreamError):
+            codec_from_spec("kine").decode(broken)
+
+
+def test_decimals_split_significant_digits() -> None:
+    values = np.array([17.2953, -0.321877, 1.0, 0.0, 108.082, 9.5e-05])
+    found = decimals.forward(values)
+    assert found is not None and found.powers.any()
+    back = decimals.inverse(found.mantissas[:, None], found.powers[:, None], np.array([found.decimals], np.int32))
+    assert np.array_equal(back.ravel(), values)
+
+
+def test_links_undo_what_they_predict() -> None:
+    rng = np.random.default_rng(5)
+    base = rng.normal(size=(200, 1)) * 30
+    signal = np.concatenate([base, 0.5 * base + rng.normal(size=(200, 1)), rng.normal(size=(200, 1)) * 9], axis=1)
+    links = triangular.fit_links(signal, 5)
+    assert links[0] == [] and [j for j, _ in links[1]] == [0]
+    residual = triangular.forward(signal, links, 5)
+    assert np.abs(residual[:, 1]).mean() < 0.2 * np.abs(signal[:, 1]).mean()
+
+
+def test_blocks_tile_and_cuts_are_found() -> None:
+    time = np.linspace(0, 9, 500)
+    signal = np.stack([20 * np.sin(time * k) for k in (1, 2, 3)], axis=1).astype(np.float32)
+    signal[300:] += 500
+    assert find_cuts(signal) == [300]
+    runs = choose_runs(signal, 16, grid=2, longest=16)
+    assert sum(map(sum, runs)) == 500 and sum(runs[0]) == 300
+    assert [sum(group) for group in group_blocks([64, 64, 64, 64], 120)] == [128, 128]
+    np.testing.assert_allclose(dct_basis(37) @ dct_basis(37).T, np.eye(37), atol=1e-12)
+
+
+def test_seeking_reads_the_setup_once(clip: Clip) -> None:
+    stream = codec_from_spec("kine").encode(clip)
+    assert synthesis_of(clip.skeleton, stream.setup) is synthesis_of(clip.skeleton, stream.setup)
