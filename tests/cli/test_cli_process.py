@@ -27,6 +27,8 @@ pytest_plugins = ["cli_support"]
 KINEPACK = [sys.executable, "-m", "kinepack"]
 COMMANDS = [command for commands in PANELS.values() for command in commands]
 EXAMPLES = [example for command in COMMANDS for example in split_help(command)[1]]
+ELSEWHERE = {"demo", "serve", "live"}
+"""Commands with tests of their own: they take long, or wait for someone."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -135,7 +137,7 @@ def ready(run: Run, here: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.split()[1] != "demo"])
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.split()[1] not in ELSEWHERE])
 def test_examples_run(run: Run, ready: Path, example: str) -> None:
     pytest.importorskip("matplotlib")
     arguments = shlex.split(example)

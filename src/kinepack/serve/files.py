@@ -1,0 +1,132 @@
+"""`/files/PATH`: `.kine` files by whole or by range, and the player's own files."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from kinepack.serve.paths import KINE, OutsidePath, open_inside
+from kinepack.serve.ranges import Unsatisfiable, etag_of, http_date, not_modified, range_of
+from kinepack.serve.security import abort
+
+CHUNK = 256 * 1024
+PLAYER_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".wasm": "application/wasm",
+    ".woff2": "font/woff2",
+    ".kine": "application/octet-stream",
+}
+WEB_ASSETS = Path(__file__).parents[1] / "web_assets"
+
+
+async def kine_file(request: Request) -> Response:
+    """A `.kine` file of the folder; nothing else in it is shown."""
+    path = request.path_params["path"]
+    if not path.lower().endswith(KINE):
+        return refuse_path(path)
+    return await answer(request, lambda: open_inside(request.app.state.settings.root, path), "application/octet-stream")
+
+
+async def player_file(request: Request) -> Response:
+    """A file of the built player; the folder itself is its page."""
+    path = request.path_params["path"] or "index.html"
+    media = PLAYER_TYPES.get(Path(path).suffix.lower())
+    if media is None:
+        return refuse_path(path)
+    return await answer(request, lambda: open_inside(WEB_ASSETS, path), media)
+
+
+def has_player() -> bool:
+    return (WEB_ASSETS / "index.html").is_file()
+
+
+def refuse_path(path: str) -> Response:
+    """404; a path that tries to get out also costs its connection."""
+    suspicious = ".." in path or "\\" in path or "\0" in path
+    headers = {"Connection": "close"} if suspicious else {}
+    return PlainTextResponse("There is no such file.\n", 404, headers=headers)
+
+
+async def answer(request: Request, open_file: Callable[[], int], media: str) -> Response:
+    """200, 206, 304 or 416 of the file that `open_file` opens; 404 if it does not."""
+    try:
+        descriptor = await to_thread.run_sync(open_file)
+    except (OutsidePath, OSError, ValueError):
+        return refuse_path(request.path_params["path"])
+    facts = os.fstat(descriptor)
+    etag, modified_s = etag_of(facts.st_mtime_ns, facts.st_size, facts.st_ino), facts.st_mtime
+    headers = {
+        "ETag": etag,
+        "Last-Modified": http_date(modified_s),
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "no-cache",
+    }
+    if not_modified(request.headers, etag, modified_s):
+        os.close(descriptor)
+        return Response(status_code=304, headers=headers)
+    try:
+        part = range_of(request.headers, facts.st_size, etag, modified_s) if request.method == "GET" else None
+    except Unsatisfiable:
+        os.close(descriptor)
+        return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{facts.st_size}"})
+    start, stop = part or (0, facts.st_size)
+    headers |= {"Content-Type": media, "Content-Length": str(stop - start)}
+    if part:
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{facts.st_size}"
+    stall_s = request.app.state.settings.download_stall_s
+    return FilePart(descriptor, start, stop, 206 if part else 200, headers, stall_s)
+
+
+class FilePart(Response):
+    """Bytes start..stop-1 of an open file, which it closes; a client that stops reading is cut off."""
+
+    def __init__(
+        self, descriptor: int, start: int, stop: int, status: int, headers: dict[str, str], stall_s: float
+    ) -> None:
+        self.descriptor, self.start, self.stop, self.stall_s = descriptor, start, stop, stall_s
+        self.status_code, self.background, self.body = status, None, b""
+        self.init_headers(headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            await asyncio.wait_for(send(start), self.stall_s)
+            if scope["method"] == "HEAD":
+                await send({"type": "http.response.body", "body": b""})
+                return
+            await self._send_body(send)
+        except TimeoutError:
+            await abort(scope)
+        finally:
+            os.close(self.descriptor)
+
+    async def _send_body(self, send: Send) -> None:
+        at = self.start
+        while at < self.stop:
+            data = await to_thread.run_sync(self._read, at, min(CHUNK, self.stop - at))
+            if not data:  # cut short while it was read: the client sees a body shorter than announced
+                return
+            at += len(data)
+            message = {"type": "http.response.body", "body": data, "more_body": at < self.stop}
+            await asyncio.wait_for(send(message), self.stall_s)
+        if self.start == self.stop:
+            await send({"type": "http.response.body", "body": b""})
+
+    def _read(self, at: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self.descriptor, size, at)
+        os.lseek(self.descriptor, at, os.SEEK_SET)
+        return os.read(self.descriptor, size)
