@@ -66,8 +66,7 @@ class Pca(Codec):
         levels = _quantize(signals, ranges)
         setup = SETUP.pack(self.gzip, basis.axes.shape[1]) + _pack(quantized.data + ranges.tobytes(), self.gzip)
         segments = [
-            Segment(a, b - a, _pack(_planes(levels[a:b]), self.gzip))
-            for a, b in segment_ranges(source, self.segment_s)
+            Segment(a, b - a, _pack(_planes(levels[a:b]), self.gzip)) for a, b in segment_ranges(source, self.segment_s)
         ]
         return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
 

@@ -75,7 +75,7 @@ class WaveletCodec(Codec):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """"joint.kind" -> values [frames] of the channels of some joints; nothing else is decoded."""
+        """Joint and kind, as "joint.kind", -> values [frames] of the channels of some joints; nothing else is decoded."""
         skeleton = clip_skeleton(stream)
         wanted = {skeleton.index(j) if isinstance(j, str) else j for j in joints}
         chosen = np.array([i for i, c in enumerate(skeleton.channels) if c.joint in wanted], np.int32)
@@ -163,9 +163,7 @@ def decode_signals(stream: Stream, channels: NDArray[np.int32], window: Window |
     return decode_runs(stream, check_window(stream, window, limits), len(channels), decode_one)
 
 
-def decode_runs(
-    stream: Stream, window: Window, width: int, decode_one: Callable[[bytes, int, Window], Array]
-) -> Array:
+def decode_runs(stream: Stream, window: Window, width: int, decode_one: Callable[[bytes, int, Window], Array]) -> Array:
     """[window, width]: `decode_one(data, frames, inner)` gives frames `inner` of one segment."""
     start, stop = window
     out: NDArray[Any] = np.empty((stop - start, width))

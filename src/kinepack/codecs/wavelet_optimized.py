@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from kinepack.codecs.base import Progress, Stream, segment_ranges
 from kinepack.codecs.wavelet import WaveletCodec, standard_selection, wavelet_stream
 from kinepack.math.kinematics import forward_kinematics
-from kinepack.math.pose_derivatives import motion_of, weighted_error
+from kinepack.math.pose_derivatives import weighted_error
 from kinepack.model import Clip
 from kinepack.params import param
 from kinepack.transforms import wavelet_window as wavelet
@@ -85,8 +85,8 @@ class WaveletOptimized(WaveletCodec):
         result = []
         for number, (clip, coefficients, mask) in enumerate(zip(clips, runs, standard, strict=True)):
             kept = anneal(clip, coefficients, mask.sum(axis=0)).kept & (coefficients != 0)
-            curvature = motion_of(clip).diagonal().mean(axis=0)
-            steps = self._steps(clip, np.where(kept, coefficients, 0.0), kept, curvature, scale)
+            effect = form_of(clip, idle_curvature(clip, scale)).effect
+            steps = self._steps(clip, np.where(kept, coefficients, 0.0), kept, effect, scale)
             result.append(quantize(coefficients, kept, steps, scale))
             _tell(progress, number + 1, len(clips))
         return result
@@ -115,7 +115,7 @@ class WaveletOptimized(WaveletCodec):
         rounded = quantize_closed(form, coefficients, values, kept, steps=steps, groups=GROUPS)
         return quantize(rounded, rounded != 0, wanted, scale, codes=codes)
 
-    def _steps(self, clip: Clip, values: Array, kept: Mask, curvature: Array, scale: Array) -> Array:
+    def _steps(self, clip: Clip, values: Array, kept: Mask, effect: Array, scale: Array) -> Array:
         """[channels] in scaled units: K Δ²/12 = noise n e_x² shares the quantiser's error among K coefficients."""
         if not self.noise or not kept.any():
             return full_range_steps(values, kept, scale)
@@ -123,7 +123,6 @@ class WaveletOptimized(WaveletCodec):
         left = weighted_error(clip.with_values(wavelet.inverse(values)), points)
         least = 1e-12 * float((values**2 * scale**2).sum())
         delta = np.sqrt(12 * self.noise * max(left, least) / int(kept.sum()))
-        effect = np.where(curvature > 0, curvature, idle_curvature(clip, scale))
         return np.asarray(np.maximum(delta / np.sqrt(effect) * scale, 1e-30))
 
 

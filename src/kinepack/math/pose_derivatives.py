@@ -57,7 +57,9 @@ def motion_of(clip: Clip, weights: Array | None = None) -> Motion:
         parents=skeleton.parents,
         kinds=kinds,
         channel_joints=skeleton.channel_joints,
-        weights=np.ascontiguousarray(np.broadcast_to(rig.weights if weights is None else weights, pose.points.shape[:2])),
+        weights=np.ascontiguousarray(
+            np.broadcast_to(rig.weights if weights is None else weights, pose.points.shape[:2])
+        ),
         axes=axes,
         origins=np.ascontiguousarray(pose.origins),
         points=np.ascontiguousarray(pose.points),
@@ -109,5 +111,3 @@ def _other_axes(clip: Clip, tables: RigTables, pose: Pose, axes: Array) -> None:
             parent = clip.skeleton.parents[joint]
             up = pose.rotations[:, parent] if parent >= 0 else np.eye(3)
             axes[:, own] = rates(clip.values[:, own]) @ np.swapaxes(up @ tables.frame[joint], -1, -2)
-
-

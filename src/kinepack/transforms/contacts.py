@@ -146,5 +146,3 @@ def _fold(value: int) -> int:
 
 def _unfold(value: int) -> int:
     return value >> 1 if value % 2 == 0 else -(value + 1 >> 1)
-
-

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.math.pose_derivatives import motion_of
-from kinepack.model import Clip
+from kinepack.model import Clip, Skeleton
 from kinepack.transforms import wavelet_window as wavelet
 
 Array = NDArray[np.float64]
@@ -25,6 +25,10 @@ FIT_STEPS = 12
 CLOSING_STEPS = 6
 SWAPPED = 0.25
 """Fraction of the kept coefficients that may change in the first round; it falls to nothing in the last."""
+LENGTH_SHARE = 0.1
+"""What an error in a quaternion's length counts, beside one across it."""
+NEGLIGIBLE = 1e-6
+"""A signal whose effect is below this part of its scale moves nothing but rounding errors."""
 RIDGE = 0.005
 """Weight of staying near the original coefficients, as a fraction of the form's diagonal."""
 
@@ -36,7 +40,7 @@ class Form:
     curvature: Callable[[Array], Array]
     """H applied to samples [frames, signals]."""
     effect: Array
-    """[signals] mean of H's diagonal, 0 for signals that do not count."""
+    """[signals] mean of H's diagonal; what a signal that moves nothing is taken to count for."""
     diagonal: Array
     """[frames, signals] curvature along each coefficient, averaged over its wavelet's width."""
     ridge: Array
@@ -49,7 +53,21 @@ class Form:
 def form_of(clip: Clip, idle: Array) -> Form:
     """n e_x² at the clip's poses. Channels that move nothing get the curvature `idle` [channels]."""
     motion = motion_of(clip)
-    return _form(motion.curvature, motion.diagonal(), idle)
+    diagonal = motion.diagonal()
+    stiff = _length_stiffness(clip.skeleton, diagonal.mean(axis=0))
+    if not stiff.any():
+        return _form(motion.curvature, diagonal, idle)
+    return _form(lambda samples: motion.curvature(samples) + stiff * samples, diagonal + stiff, idle)
+
+
+def _length_stiffness(skeleton: Skeleton, effect: Array) -> Array:
+    """[channels] The length of a quaternion moves nothing as long as it is not lost: it must not be free."""
+    stiff = np.zeros(len(effect))
+    for joint in range(len(skeleton.joints)):
+        parts = [c for kind, c in skeleton.channels_of(joint).items() if kind[0] == "q"]
+        if parts:
+            stiff[parts] = LENGTH_SHARE * effect[parts].max()
+    return stiff
 
 
 def weighted_form(weights: Array) -> Form:
@@ -59,7 +77,8 @@ def weighted_form(weights: Array) -> Form:
 
 def _form(curvature: Callable[[Array], Array], diagonal: Array, idle: Array) -> Form:
     effect = diagonal.mean(axis=0)
-    floor = np.where(effect > 0, 1e-3 * effect, idle)
+    effect = np.where(effect > NEGLIGIBLE * idle, effect, idle)
+    floor = np.where(diagonal.any(axis=0), 1e-3 * effect, effect)
     by_coefficient = smoothed(diagonal + floor) * wavelet.row_norms(len(diagonal))[:, None] ** 2
     return Form(curvature, effect, by_coefficient, RIDGE * by_coefficient)
 
@@ -86,7 +105,10 @@ def fit(form: Form, original: Array, start: Array, kept: Mask, *, steps: int = F
         if power <= 1e-10 * first or power <= 0:
             break
         bent = form.gradient(direction) * kept
-        length = power / float((direction * bent).sum())
+        across = float((direction * bent).sum())
+        if not across > 0:  # rounding has eaten the curvature
+            break
+        length = power / across
         values = values + length * direction
         residual = residual - length * bent
         ahead = scale * residual
