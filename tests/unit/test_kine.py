@@ -159,6 +159,16 @@ def test_whole_turns_in_the_source_do_not_smear() -> None:
     assert jumped <= smooth + 8
 
 
+def test_held_frames_cost_nothing(clip: Clip) -> None:
+    once = kinepack.compress(clip.slice(0, 30), "kine")
+    held = clip.with_values(np.repeat(clip.values[:30], 3, axis=0)[1:])
+    slow = dataclasses.replace(held, frame_time=clip.frame_time / 3)
+    data = kinepack.compress(slow, "kine")
+    assert len(data) <= len(once) + 8
+    with kinepack.open(data) as file:
+        assert np.array_equal(file[0].decode(4, 9).values, file[0].decode().values[4:9])
+
+
 def test_still_channels_cost_nothing(clip: Clip) -> None:
     still = clip.with_values(np.repeat(clip.values[:1], 300, axis=0))
     stream = codec_from_spec("kine").encode(still)

@@ -9,6 +9,7 @@ track absorb the error of the others, which generalises Beaudoin's inverse kinem
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +23,7 @@ from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
 from kinepack.params import param
+from kinepack.transforms.held import find_hold
 
 BUDGETS = {
     "fast": Budget(sweeps=1, grid=4, links=3),
@@ -56,14 +58,18 @@ class Kine(Codec):
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         if self.exact:
             return encode_exact(source, self.segment_s)
-        analysis = analyse(source, self.error, points=self.points, budget=BUDGETS[self.effort])
-        model = segment_model(source.skeleton, analysis.setup)
-        segments, at = [], 0
-        for coefficients in quantise(analysis, model, self.segment_s * source.fps, progress):
-            frames = len(coefficients.levels)
-            segments.append(Segment(at, frames, kine_encode(coefficients, model)))
-            at += frames
-        setup = pack_setup(analysis.setup, rig_of(source.skeleton))
+        hold = find_hold(source.values)
+        keys = source.values[[hold.start_of(key) for key in range(hold.key_of(source.frames - 1) + 1)]]
+        thin = dataclasses.replace(source, values=keys, frame_time=source.frame_time * hold.frames)
+        analysis = analyse(thin, self.error, points=self.points, budget=BUDGETS[self.effort])
+        settled = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead)
+        model = segment_model(source.skeleton, settled)
+        segments, key = [], 0
+        for coefficients in quantise(analysis, model, self.segment_s * thin.fps, progress):
+            first, key = hold.start_of(key), key + len(coefficients.levels)
+            stop = min(hold.start_of(key), source.frames)
+            segments.append(Segment(first, stop - first, kine_encode(coefficients, model)))
+        setup = pack_setup(settled, rig_of(source.skeleton))
         return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
 
     @classmethod
@@ -74,4 +80,4 @@ class Kine(Codec):
             exact = exact_synthesis_of(stream.setup, width_of(stream.layout))
             return decode_segments(stream, window, limits, lambda run: exact.decode(run.data[0], run.frames, limits))
         synthesis = synthesis_of(stream.layout, stream.setup)
-        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data[0], run.frames))
+        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data[0], run.first, run.frames))

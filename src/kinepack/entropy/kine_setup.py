@@ -61,13 +61,17 @@ class KineSetup:
     """[tracks]"""
     links: Links
     """For each active track: (earlier active track, weight)."""
+    hold: int = 1
+    """Frames that a key is held, 1 to 8."""
+    lead: int = 1
+    """Frames that the first key is held, 1 to `hold`."""
 
 
 def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
     """Values and contexts of the first part, values and contexts of the second."""
     counts = np.zeros(len(setup.active), np.int32)
     counts[setup.active.astype(bool)] = [len(own) for own in setup.links]
-    head = [setup.unit, setup.scale, setup.shift]
+    head = [setup.unit + 64 * (setup.hold - 1) + 512 * (setup.lead - 1), setup.scale, setup.shift]
     first = np.concatenate([head, setup.forms.ravel(), 1 - setup.active, setup.exponents, setup.offsets, counts])
     flat = [(track - j, w) for track, own in enumerate(setup.links) for j, w in own]
     second = np.array(flat, np.int32).reshape(-1)
@@ -99,9 +103,11 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     first = _decode(coded, _first_contexts(rig), rig)
     forms, fields = first[HEAD : HEAD + 2 * turns].reshape(turns, 2), first[HEAD + 2 * turns :].reshape(4, tracks)
     active, exponents, offsets, counts = 1 - fields[0], fields[1], fields[2], fields[3]
-    unit, scale, shift = (int(n) for n in first[:HEAD])
+    timing, scale, shift = (int(n) for n in first[:HEAD])
+    unit, hold, lead = (timing - 1) % 64 + 1, (timing - 1) // 64 % 8 + 1, (timing - 1) // 512 + 1
     sound = (
-        1 <= unit <= 64
+        timing >= 1
+        and lead <= hold
         and abs(scale) <= 64 * 40
         and 0 <= shift <= 12
         and bool(((forms >= 0) & (forms < [5, 6])).all())
@@ -112,7 +118,7 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     if not sound:
         raise Corrupt("the codec's setup holds a number out of its range")
     links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
-    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links)
+    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead)
 
 
 def _encode(values: Integers, contexts: Integers, rig: Rig) -> bytes:

@@ -13,6 +13,7 @@ from kinepack.entropy.kine_setup import KineSetup, Rig, unpack_setup
 from kinepack.errors import Corrupt
 from kinepack.model import Skeleton
 from kinepack.transforms import triangular
+from kinepack.transforms.held import Hold
 from kinepack.transforms.steps import classes_of, default_exponents
 from kinepack.transforms.tracks import TurnForm, allowed_forms, pose_tables, slots_of
 
@@ -38,13 +39,20 @@ class Synthesis:
         self.offsets = offset_values(setup.offsets, steps, self.active)
         self.steps = np.ascontiguousarray(steps[self.active])
         self.model = segment_model(skeleton, setup)
+        self.hold = Hold(setup.hold, setup.lead)
         self.tables = pose_tables(skeleton, self.forms)
         self.places = np.flatnonzero(self.active).astype(np.uint32)
         self.moving_offsets = np.ascontiguousarray(self.offsets[self.active])
         self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
 
-    def decode(self, data: bytes, frames: int) -> Array:
+    def decode(self, data: bytes, first: int, frames: int) -> Array:
         """[frames, channels] of one segment."""
+        if self.hold.frames == 1:
+            return self._keys(data, frames)
+        keys = self.hold.key_of(np.arange(first, first + frames))
+        return np.asarray(self._keys(data, int(keys[-1] - keys[0]) + 1)[keys - keys[0]])
+
+    def _keys(self, data: bytes, frames: int) -> Array:
         coefficients = kine_decode(data, frames, self.model)
         tracks = np.empty((len(self.offsets), frames))
         tracks[~self.active] = self.offsets[~self.active, None]

@@ -1,0 +1,37 @@
+"""Clips whose frames are held: each key repeated a fixed number of times, as a slow capture in a fast file."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LONGEST = 8
+
+
+class Hold(NamedTuple):
+    """Every key lasts `frames` frames, but the first one only `lead`, 1 to `frames`."""
+
+    frames: int = 1
+    lead: int = 1
+
+    def key_of(self, frame: Any) -> Any:
+        """The key that is shown in a frame (or in an array of frames)."""
+        return (frame + self.frames - self.lead) // self.frames
+
+    def start_of(self, key: int) -> int:
+        """The first frame of a key."""
+        return self.lead + (key - 1) * self.frames if key else 0
+
+
+def find_hold(values: NDArray[np.float64]) -> Hold:
+    """The longest hold that explains every change in [frames, channels]."""
+    changes = np.flatnonzero((values[1:] != values[:-1]).any(axis=1)) + 1
+    if not len(changes):
+        return Hold()
+    for frames in range(LONGEST, 1, -1):
+        lead = (int(changes[0]) - 1) % frames + 1
+        if ((changes - lead) % frames == 0).all() and len(values) > 2 * frames:
+            return Hold(frames, lead)
+    return Hold()
