@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kinepack.codecs.base import Codec, Layout, Progress, Stream, codec_from_spec, layout_of, matrix_of
+from kinepack.codecs.base import Codec, Layout, Progress, Stream, Topology, codec_from_spec, layout_of, matrix_of
 from kinepack.container.static import digest_of, pack_mesh, pack_skeleton
 from kinepack.container.writer import CodedClip, CodedSegment, write_atomically, write_container, write_static
 from kinepack.errors import ConfigError, FormatError, UnsupportedContent, UsageError
@@ -174,19 +174,35 @@ def _encode(
         raise ConfigError(f"{codec.id} compresses {kinds}, not {type(model).__name__}", hint="kinepack codecs")
     if target and not isinstance(model, METRICS[target.metric].source):
         raise ConfigError(f"{target.metric} does not apply to a {type(model).__name__}", hint="kinepack metrics")
-    layout, external = layout_of(model), skeleton_ref is not None
-    static = _refer(Path(skeleton_ref), layout) if skeleton_ref is not None else _pack_static(layout)
+    external = skeleton_ref is not None
+    pack = (lambda layout: _refer(Path(skeleton_ref), layout)) if skeleton_ref is not None else _pack_static
+    static_of = _once(pack, layout_of(model))
     if target is None and max_bytes is None:
-        return _coded(codec, codec.encode(model, progress), static, external)
+        stream = codec.encode(model, progress)
+        return _coded(codec, stream, static_of(stream.layout), external)
 
     def probe(candidate: Codec) -> Probe:
         stream = candidate.encode(model)
         error = METRICS[target.metric].measure(model, candidate.decode(stream)) if target else 0.0
-        coded = _coded(candidate, stream, static, external)
+        coded = _coded(candidate, stream, static_of(stream.layout), external)
         return Probe(len(write_container([coded])), error, coded)
 
     best: CodedClip = fit(codec, probe, target=target, max_bytes=max_bytes, step=progress)[1].result
     return best
+
+
+def _once(pack: Callable[[Layout], bytes], layout: Layout) -> Callable[[Layout], bytes]:
+    """`pack` that works once for all streams with the source's layout; a codec may have put a mesh's faces in order."""
+    packed: list[bytes] = []
+
+    def static_of(own: Layout) -> bytes:
+        if isinstance(own, Topology) and isinstance(layout, Topology) and own.faces is not layout.faces:
+            return pack(own)
+        if not packed:
+            packed.append(pack(layout))
+        return packed[0]
+
+    return static_of
 
 
 def _share(max_bytes: int | None, model: Model, models: Sequence[Model]) -> int | None:

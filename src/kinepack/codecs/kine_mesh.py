@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack._kernels._mesh import mesh_decode, mesh_encode
+from kinepack.codecs._mesh.fixed_point import Parts
+from kinepack.codecs._mesh.layout import mesh_layout
 from kinepack.codecs.base import (
     Codec,
     Layers,
@@ -27,7 +29,6 @@ from kinepack.codecs.base import (
     Topology,
     Window,
     decode_segments,
-    layout_of,
     segment_ranges,
 )
 from kinepack.entropy.range_coder import decode_integers, encode_integers
@@ -36,7 +37,6 @@ from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import MeshSequence, Model
 from kinepack.params import param
 from kinepack.transforms import mesh_basis
-from kinepack.transforms.fixed_point import Parts
 from kinepack.transforms.mesh_pca import decompose, project
 from kinepack.transforms.mesh_weights import dequantize_weights, hierarchy_of, quantize_weights
 
@@ -65,6 +65,7 @@ class KineMesh(Codec):
     )
     cut: float = param(0.25, "components with an RMS weight below this part of a step are left out", low=0.0, high=10.0)
     descend: bool = param(True, "quantise by rate and distortion, not by rounding")
+    face_order: str = param("kept", "order of faces in the copy: as it was, or the cheapest", choices=("kept", "any"))
     segment_s: float = param(0.0, "length of a segment, 0 for up to 512 frames", unit="s", low=0.0, high=600.0)
 
     def encode(self, source: MeshSequence, progress: Progress | None = None) -> Stream:
@@ -90,7 +91,8 @@ class KineMesh(Codec):
             Segment(a, b - a, mesh_basis.encode_levels(part[rows_kept]))
             for (a, b), part in zip(ranges, levels, strict=True)
         ]
-        return Stream(layout_of(source), source.frames, source.frame_time, setup, segments, source.name)
+        layout = mesh_layout(source, self.face_order)
+        return Stream(layout, source.frames, source.frame_time, setup, segments, source.name)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:

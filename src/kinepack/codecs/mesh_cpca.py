@@ -21,6 +21,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack.codecs._mesh.fixed_point import Parts, pack_fixed, packed_bytes, peak_of, unpack_fixed
+from kinepack.codecs._mesh.labels import decode_by_neighbours, decode_plain, encode_by_neighbours, encode_plain
+from kinepack.codecs._mesh.layout import mesh_layout
 from kinepack.codecs.base import (
     Codec,
     Layers,
@@ -30,7 +33,6 @@ from kinepack.codecs.base import (
     Topology,
     Window,
     decode_segments,
-    layout_of,
     segment_ranges,
 )
 from kinepack.errors import Corrupt
@@ -38,8 +40,6 @@ from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import MeshSequence, Model
 from kinepack.params import param
 from kinepack.transforms.clustering import Lloyd, cluster, subspace
-from kinepack.transforms.fixed_point import Parts, pack_fixed, packed_bytes, peak_of, unpack_fixed
-from kinepack.transforms.labels import decode_by_neighbours, decode_plain, encode_by_neighbours, encode_plain
 from kinepack.transforms.mesh_pca import decompose
 
 Array = NDArray[np.float64]
@@ -94,6 +94,7 @@ class MeshCpca(Codec):
     budget: int = param(0, "payload bytes that an automatic k stops at, 0 for any", unit="B", low=0, high=1 << 40)
     starts: int = param(2, "runs of the clustering, each with other first centres", low=1, high=1000)
     seed: int = param(0, "of the first centres", low=0, high=1 << 31)
+    face_order: str = param("kept", "order of faces in the copy: as it was, or the cheapest", choices=("kept", "any"))
     segment_s: float = param(0.0, "length of a segment of eigentrajectories, 0 for one", unit="s", low=0.0, high=3600.0)
 
     def encode(self, source: MeshSequence, progress: Progress | None = None) -> Stream:
@@ -138,7 +139,8 @@ class MeshCpca(Codec):
             data = pack_fixed(_by_frame(rows, a, b), peaks[0], q_rows)
             data += pack_fixed(_by_frame(found.means, a, b), peaks[3], self.q_c) if self.means else b""
             segments.append(Segment(a, b - a, data))
-        return Stream(layout_of(source), source.frames, source.frame_time, setup, segments, source.name)
+        layout = mesh_layout(source, self.face_order)
+        return Stream(layout, source.frames, source.frame_time, setup, segments, source.name)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:

@@ -18,6 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack.codecs._mesh.fixed_point import Parts, pack_fixed, packed_bytes, peak_of, unpack_fixed
 from kinepack.codecs.base import (
     Codec,
     Layers,
@@ -36,7 +37,6 @@ from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import MeshSequence, Model
 from kinepack.params import param
-from kinepack.transforms.fixed_point import Parts, pack_fixed, packed_bytes, peak_of, unpack_fixed
 from kinepack.transforms.frame_pca import analyse_frames, synthesise_frames
 from kinepack.transforms.linear_prediction import LARGEST, fit_predictors, forward, inverse
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack.codecs._mesh.fixed_point import Parts, block
 from kinepack.entropy.bit_io import pack_bits, unpack_bits
 from kinepack.entropy.models import SymbolModel
 from kinepack.entropy.range_coder import decode_bits, decode_symbols, encode_bits, encode_symbols
 from kinepack.errors import Corrupt, Truncated
-from kinepack.transforms.fixed_point import Parts, block
 
 Index = NDArray[np.int32]
 

@@ -1,0 +1,1 @@
+"""Stages that the mesh codecs share."""
