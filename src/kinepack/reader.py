@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,17 @@ from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Model, Skeleton
 
 RAW_IS = "frames x numbers x float32"
+ROUNDING = 1e-9
+"""Frames; a time that was computed from a frame number means that frame."""
+
+
+def frames_between(begin_s: float, end_s: float, *, frames: int, frame_time: float) -> Window:
+    """First frame and the frame after the last of those that a stretch of a clip's time touches."""
+    if not begin_s <= end_s:
+        raise UsageError(f"the time from {begin_s:g} to {end_s:g} s is no part of a clip")
+    start = math.floor(min(max(begin_s, 0.0) / frame_time, frames) + ROUNDING)
+    stop = math.ceil(min(end_s / frame_time, frames) - ROUNDING)
+    return start, min(frames, max(start + 1, stop))
 
 
 class ClipReader:
@@ -66,8 +78,7 @@ class ClipReader:
 
     def decode_time(self, begin_s: float, end_s: float) -> Model:
         """The frames from `begin_s` up to `end_s` seconds."""
-        start = max(0, int(np.floor(begin_s / self.frame_time + 1e-9)))
-        return self.decode(start, min(self.frames, max(start + 1, int(np.ceil(end_s / self.frame_time - 1e-9)))))
+        return self.decode(*frames_between(begin_s, end_s, frames=self.frames, frame_time=self.frame_time))
 
     def damage(self) -> list[tuple[SegmentEntry, str]]:
         """The segments that fail their checksum or do not decode, each with the reason."""

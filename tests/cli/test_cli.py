@@ -233,7 +233,8 @@ def test_lists(run: Run) -> None:
 
 @pytest.mark.parametrize("output", ["h.bvh", "h.kine"])
 def test_sample(run: Run, here: Path, output: str) -> None:
-    assert run("sample", "human", "-o", output).code == 0
+    answer = run("sample", "human", "-o", output, "--json")
+    assert answer.code == 0 and answer.json["file"] == output and answer.json["frames"] > 0
     assert kinepack.read(output).frames > 100
 
 

@@ -59,7 +59,10 @@ CASES: dict[str, tuple[tuple[str, ...], int, str, str]] = {
     "part outside": (("decompress", "good.kine", "-o", "x.bvh", "--start", "500"), 2, "clip's 120", "lasts 1 s"),
     "part backwards": (("decompress", "good.kine", "-o", "x.bvh", "--from", "2", "--to", "1"), 2, "not after", ""),
     "unknown clip": (("decompress", "good.kine", "-o", "x.bvh", "--clip", "run"), 2, "no clip 'run'", "walk"),
-    "clip and mesh": (("compare", "walk.bvh", "fish.npz"), 2, "", ""),
+    "part beyond the end": (("decompress", "good.kine", "-o", "x.bvh", "--from", "inf"), 2, "clip's 120", "lasts 1 s"),
+    "clip and mesh": (("compare", "walk.bvh", "fish.npz"), 2, "cannot be compared", "mesh"),
+    "no clip to compare": (("compare", "walk.bvh", "rig.kine"), 2, "a skeleton and no clip", "--skeleton-ref"),
+    "no clip to compress": (("compress", "rig.kine", *TO), 2, "a skeleton and no clip", "--skeleton-ref"),
     "picture not png": (("compare", "walk.bvh", "walk.bvh", "--picture", "a.gif"), 2, "should end in .png", ""),
     "page not html": (("curve", "walk.bvh", "-o", "a.txt"), 2, "should end in .html", ""),
     "codec in evaluate": (("evaluate", "walk.bvh", "--codec", "rwa"), 2, "'rwa'", "raw"),
@@ -72,6 +75,7 @@ CASES: dict[str, tuple[tuple[str, ...], int, str, str]] = {
 @pytest.fixture
 def bad_files(run: Run, here: Path) -> Path:
     assert run("compress", "walk.bvh", "-o", "good.kine").code == 0
+    assert run("compress", "walk.bvh", "-o", "lean.kine", "--skeleton-ref", "rig.kine").code == 0
     (here / "short.kine").write_bytes((here / "good.kine").read_bytes()[:-100])
     for name in ("notes.xyz", "fake.kine", "fake.bvh"):
         (here / name).write_text("hello\n")

@@ -83,6 +83,10 @@ def test_clips_and_meshes_in_one_file() -> None:
 
 def test_time_windows() -> None:
     with kinepack.open(kinepack.compress(CLIP, "raw:segment_s=0.1")) as file:
+        assert file[0].decode_time(-1, float("inf")).frames == CLIP.frames
+        for begin, end in ((float("nan"), 1.0), (0.0, float("nan")), (2.0, 1.0)):
+            with pytest.raises(UsageError, match="no part"):
+                file[0].decode_time(begin, end)
         part = file[0].decode_time(60 * CLIP.frame_time, 90 * CLIP.frame_time)
         assert part.frames == 30
         assert isinstance(part, Clip)

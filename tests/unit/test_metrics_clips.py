@@ -145,6 +145,13 @@ def test_what_cannot_be_compared() -> None:
     mesh = MeshSequence(np.zeros((1, 3, 3)), np.array([[0, 1, 2]]))
     with pytest.raises(UsageError, match="metric 'e_x' measures Clip"):
         measure_all(mesh, mesh, ["e_x"])
+    with pytest.raises(UsageError, match="clip and a mesh sequence"):
+        measure_all(clip, mesh)
+
+
+def test_extreme_frame_times_are_no_error() -> None:
+    still = dataclasses.replace(chain(), frame_time=1e308)
+    assert value("accel_rms", still, still.with_values(still.values + 1)) == 0
 
 
 def walker(up: int = 1) -> Clip:

@@ -9,10 +9,17 @@ def main() -> None:
     import warnings
 
     from kinepack.cli.app import app
+    from kinepack.cli.console import ready_streams
+    from kinepack.cli.guard import explain, silence_stdout
 
+    ready_streams()
     if not os.environ.get("KINEPACK_DEBUG"):
         warnings.simplefilter("ignore")  # a library's warning is no message to the user of a tool
-    app(prog_name="kinepack")
+    try:
+        app(prog_name="kinepack")
+    except OSError as error:  # not of a command, which is guarded: the help has nowhere to go
+        silence_stdout()
+        raise SystemExit(explain(error)) from None
 
 
 __all__ = ["main"]

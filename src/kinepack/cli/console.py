@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -24,6 +25,16 @@ STYLES = {"error": "bold red", "internal error": "bold red", "hint": "cyan", "lo
 
 _drawing: list[Console] = []
 """The console of the bar on show: words printed through it go above the bar."""
+
+
+def ready_streams() -> None:
+    """What goes to a closed stream goes nowhere; what a stream cannot encode is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def words() -> Console:
@@ -57,7 +68,8 @@ def one_line(text: str) -> str:
 
 def emit_json(value: Any) -> None:
     """One line of strict JSON; a number that is not finite is null."""
-    sys.stdout.write(json.dumps(plain(value), allow_nan=False, ensure_ascii=False) + "\n")
+    any_text = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    sys.stdout.write(json.dumps(plain(value), allow_nan=False, ensure_ascii=not any_text) + "\n")
     sys.stdout.flush()
 
 

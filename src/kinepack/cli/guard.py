@@ -50,7 +50,7 @@ def explain(error: BaseException) -> int:
         complain("interrupted")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        _silence_stdout()
+        silence_stdout()
         return BROKEN_PIPE
     if isinstance(error, MemoryError):
         complain("not enough memory", "work on fewer frames, or on a machine with more memory")
@@ -63,7 +63,7 @@ def explain(error: BaseException) -> int:
     return INTERNAL
 
 
-def _silence_stdout() -> None:
+def silence_stdout() -> None:
     """The reader is gone: what is still buffered must not raise again when Python closes stdout."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from kinepack.model import Model
     from kinepack.reader import ClipReader
 
-ROUNDING = 1e-9
-"""Frames; a time that was computed from a frame number means that frame."""
-
 
 def compress(
     source: o.Input,
@@ -175,10 +172,12 @@ class Part:
 
     def window(self, frames: int, frame_time: float) -> tuple[int, int]:
         """First frame and the frame after the last: a part in seconds has every frame it touches."""
-        start = self.start or 0 if self.begin is None else math.floor(self.begin / frame_time + ROUNDING)
-        stop = frames if self.stop is None else self.stop
-        if self.end is not None:
-            stop = min(frames, max(start + 1, math.ceil(self.end / frame_time - ROUNDING)))
+        from kinepack.reader import frames_between
+
+        start, stop = self.start or 0, frames if self.stop is None else self.stop
+        if (self.begin, self.end) != (None, None):
+            end = math.inf if self.end is None else self.end
+            start, stop = frames_between(self.begin or 0.0, end, frames=frames, frame_time=frame_time)
         if not 0 <= start < stop <= frames:
             raise UsageError(
                 f"frames {start} to {stop} are not inside the clip's {frames}",

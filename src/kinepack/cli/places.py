@@ -39,7 +39,10 @@ class Reading:
     def read_all(self, place: str) -> list[Model]:
         from kinepack.api import read_all
 
-        return read_all(place, **self.options(place))
+        models = read_all(place, **self.options(place))
+        if not models:
+            raise _no_clip()
+        return models
 
     def read(self, place: str, clip: str | None = None) -> Model:
         """One clip, by its name or number; the first if none is named."""
@@ -54,10 +57,14 @@ class Reading:
         raise UsageError(f"{place} has no clip {clip!r}", hint="clips: " + ", ".join(names[:20]))
 
 
+def _no_clip() -> UsageError:
+    return UsageError("the file holds a skeleton and no clip", hint="other files refer to it with --skeleton-ref")
+
+
 def pick(file: Reader, clip: str | None) -> list[ClipReader]:
     """The clips of an open file that `--clip` asks for."""
     if not len(file):
-        raise UsageError("the file holds a skeleton and no clip", hint="other files refer to it with --skeleton-ref")
+        raise _no_clip()
     if clip is None:
         return file.clips()
     return [file[int(clip) if clip not in file and clip.isdecimal() else clip]]

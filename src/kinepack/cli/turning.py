@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kinepack.cli import options as o
-from kinepack.cli.console import progress, say
+from kinepack.cli.console import emit_json, progress, say
 from kinepack.cli.packing import write_models
 from kinepack.cli.places import Reading, check_format_output, check_output, is_kine
 
@@ -59,4 +59,7 @@ def sample(which: o.WhichSample, output: o.Output, json: o.Json = False) -> None
         return
     data = api.compress(model)
     write_atomically(output, data)
+    if json:
+        emit_json({"file": str(output), "clips": 1, "frames": model.frames, "lost": [], "file_bytes": len(data)})
+        return
     say(f"{output}: {model.frames:,} frames, {len(data):,} bytes")

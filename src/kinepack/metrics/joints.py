@@ -73,7 +73,7 @@ def accel_rms(pair: ClipPair) -> float:
     """Second difference of the error, since differencing is linear; 0 for fewer than three frames."""
     if pair.original.frames < 3:
         return 0.0
-    accelerations = np.diff(pair.shift, n=2, axis=0) / pair.original.frame_time**2
+    accelerations = np.diff(pair.shift, n=2, axis=0) / pair.original.frame_time / pair.original.frame_time
     return float(np.sqrt((accelerations**2).sum(-1).mean()))
 
 

@@ -12,6 +12,8 @@ from kinepack.model import Model
 
 def measure_all(original: Model, copy: Model, ids: Iterable[str] | None = None) -> dict[str, float]:
     """id -> value of the metrics named (by default all that fit), with one forward kinematics per clip."""
+    if type(original) is not type(copy):
+        raise UsageError("a skeletal clip and a mesh sequence cannot be compared", hint="mesh bakes a glTF scene")
     chosen = metrics_for(type(original)) if ids is None else list(ids)
     pairs: dict[Any, Any] = {}
     values = {}
