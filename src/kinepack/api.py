@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,11 +64,20 @@ def read_all(
     """Every clip of a file."""
     if str(path).lower().endswith(KINE):
         with Reader(path, skeleton=skeleton, limits=limits) as file:
-            return [clip.decode() for clip in file.clips()]
+            return [_in_unit(clip.decode(), unit_cm) for clip in file.clips()]
     source = source_of(path)
     beside = source_of(skeleton).read() if skeleton is not None else None
     options = ReadOptions(skeleton=beside, unit_cm=unit_cm, fps=fps, mesh=mesh, limits=limits)
     return read_source(source, options)
+
+
+def _in_unit(model: Model, unit_cm: float | None) -> Model:
+    """The model with `unit_cm`, if given, in place of its own unit."""
+    if unit_cm is None:
+        return model
+    if isinstance(model, Clip):
+        return dataclasses.replace(model, skeleton=model.skeleton.with_unit(unit_cm))
+    return dataclasses.replace(model, unit_cm=float(unit_cm))
 
 
 def read_source(source: Source, options: ReadOptions) -> list[Model]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kinepack
@@ -24,6 +25,31 @@ def test_kine_files_read_like_any_other(tmp_path: Path) -> None:
     (tmp_path / "a.kine").write_bytes(kinepack.compress(CLIP, "raw"))
     assert kinepack.read(tmp_path / "a.kine") == CLIP
     assert kinepack.compare(CLIP, tmp_path / "a.kine")["joint_max"] == 0
+
+
+def test_a_unit_takes_the_place_of_a_kine_files_own(tmp_path: Path) -> None:
+    mesh = awkward_meshes()["wave"]
+    for name, model in {"a.kine": CLIP, "m.kine": mesh}.items():
+        (tmp_path / name).write_bytes(kinepack.compress(model, "raw"))
+        assert kinepack.read(tmp_path / name, unit_cm=7).unit_cm == 7
+
+
+def test_names_are_text_whatever_files_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "walk\udcff.bvh"
+    try:
+        kinepack.write(CLIP, path)
+    except (IOFailure, UnicodeEncodeError):
+        pytest.skip("the file system takes no such name")
+    clip = kinepack.read(path)
+    assert clip.name == "walk?" and kinepack.decompress(kinepack.compress(clip, "raw")).name == "walk?"
+
+
+def test_a_clip_of_which_nothing_fits(tmp_path: Path) -> None:
+    skeleton = kinepack.Skeleton((kinepack.Joint("face", -1),), (kinepack.Channel(0, "scalar", "smile"),))
+    clip = Clip(skeleton, np.zeros((2, 1)))
+    for name in ("a.bvh", "a.amc"):
+        with pytest.raises(UnsupportedContent, match="no place for any"):
+            kinepack.write(clip, tmp_path / name)
 
 
 def test_convert_says_what_is_lost(tmp_path: Path) -> None:

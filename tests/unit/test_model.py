@@ -47,6 +47,13 @@ def test_bad_rigs_are_refused(joints: tuple[Joint, ...], channels: tuple[Channel
         Skeleton(joints, channels)
 
 
+def test_names_that_no_file_can_hold_are_refused() -> None:
+    with pytest.raises(UsageError, match="UTF-8"):
+        Skeleton((Joint("\ud800", -1),), (Channel(0, "tx"),))
+    with pytest.raises(UsageError, match="UTF-8"):
+        Skeleton.from_json(chain(1).to_json().replace('"name":"', '"name":"\\udfff', 1))
+
+
 def test_bad_clips_and_meshes_are_refused() -> None:
     with pytest.raises(UsageError, match="not a finite"):
         Clip(chain(1), np.full((2, 6), np.nan))

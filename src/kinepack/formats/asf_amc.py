@@ -86,7 +86,11 @@ def _find_asf(source: Source, options: ReadOptions) -> tuple[bytes, str]:
     if len(skeletons) == 1:
         return source.neighbour(skeletons[0]), skeletons[0]
     why = "several .asf files are beside it, none by its name" if skeletons else "there is no .asf beside it"
-    raise FormatError(f"an AMC needs its ASF: {why}", file=source.name, hint="pass the skeleton file")
+    raise FormatError(
+        f"an AMC needs its ASF: {why}",
+        file=source.name,
+        hint="name it with --skeleton FILE.asf (skeleton=FILE in Python)",
+    )
 
 
 def _words(line: str) -> list[str]:

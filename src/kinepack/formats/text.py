@@ -194,6 +194,8 @@ def safe_name(name: str, taken: set[str], bad: str) -> str:
 def without_channels(clip: Clip, drop: set[int]) -> Clip:
     """The clip with some channels, by index, left out."""
     keep = [i for i in range(len(clip.skeleton.channels)) if i not in drop]
+    if not keep:
+        raise UnsupportedContent("the format has no place for any of the clip's channels")
     skeleton = replace(clip.skeleton, channels=tuple(clip.skeleton.channels[i] for i in keep))
     return replace(clip, skeleton=skeleton, values=clip.values[:, keep])
 

@@ -26,6 +26,7 @@ class Clip:
     def __post_init__(self) -> None:
         values = frozen_array(self.values, np.float64)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "name", writable_text(self.name))
         if values.ndim != 2 or values.shape[1] != len(self.skeleton.channels):
             wanted = len(self.skeleton.channels)
             raise UsageError(f"a clip needs [frames, {wanted}] values, not {list(values.shape)}")
@@ -78,6 +79,11 @@ def frozen_array(array: Any, dtype: Any) -> NDArray[Any]:
         result = result.copy() if result is array or result.base is not None else result
         result.setflags(write=False)
     return result
+
+
+def writable_text(text: str) -> str:
+    """The text with "?" for what UTF-8 cannot hold: names of files may be any bytes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def check_timing(frames: int, frame_time: float) -> None:

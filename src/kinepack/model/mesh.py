@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.errors import UsageError
-from kinepack.model.clip import check_timing, frozen_array
+from kinepack.model.clip import check_timing, frozen_array, writable_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class MeshSequence:
         vertices, faces = frozen_array(self.vertices, np.float32), frozen_array(self.faces, np.int32)
         object.__setattr__(self, "vertices", vertices)
         object.__setattr__(self, "faces", faces)
+        object.__setattr__(self, "name", writable_text(self.name))
         if vertices.ndim != 3 or vertices.shape[2] != 3 or vertices.shape[1] < 1:
             raise UsageError(f"a mesh sequence needs [frames, vertices, 3], not {list(vertices.shape)}")
         if faces.ndim != 2 or faces.shape[1] != 3:

@@ -198,6 +198,9 @@ def _check(skeleton: Skeleton) -> None:
         numbers += [v for site in joint.end_sites for v in site]
         if len(numbers) != 17 + 3 * len(joint.end_sites) or not np.all(np.isfinite(numbers)):
             raise UsageError(f"joint {joint.name!r} has a number that is missing or not finite")
+    texts = [*names, *(c.name for c in skeleton.channels), *skeleton.notes, *skeleton.notes.values()]
+    if any("\ud800" <= letter <= "\udfff" for text in texts if not text.isascii() for letter in text):
+        raise UsageError("a name in the skeleton is not text that UTF-8 can hold")
     if len(set(names)) != len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise UsageError(f"two joints are called {twice!r}")
