@@ -34,7 +34,7 @@ from kinepack.codecs.base import (
 from kinepack.entropy import fba
 from kinepack.entropy.models import IntegerModel
 from kinepack.entropy.range_coder import decode_integers, encode_integers
-from kinepack.errors import ConfigError, Corrupt
+from kinepack.errors import ConfigError, Corrupt, Truncated
 from kinepack.formats.bap_carriers import TABLES, carriers_of
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
@@ -43,6 +43,8 @@ from kinepack.params import param
 SETUP = struct.Struct("<BB")
 """Step table, bap_quant."""
 BLOCK = 16
+LEVELS_PER_BYTE = 25000
+"""More than the surest zeros a byte can hold: no probability is over 1 - 2^-12."""
 AC_FINER = 3
 MODEL = IntegerModel(rate=5, zero=0.7)
 
@@ -84,8 +86,10 @@ class Mpeg4Dct16(Codec):
 
         def decode_one(run: Layers) -> NDArray[Any]:
             shape = (-(-run.frames // BLOCK), width, BLOCK)
-            limits.charge("values", shape[0] * width * BLOCK)
-            levels = decode_integers(run.data[0], shape[0] * width * BLOCK, _contexts(shape), model=MODEL)
+            count = limits.charge("values", shape[0] * width * BLOCK)
+            if count > LEVELS_PER_BYTE * (len(run.data[0]) + 8):
+                raise Truncated("a segment is too short for its frames")
+            levels = decode_integers(run.data[0], count, _contexts(shape), model=MODEL)
             return carriers.to_values(_inverse(_unpredict(levels.reshape(shape)) * steps)[: run.frames])
 
         return decode_segments(stream, window, limits, decode_one)

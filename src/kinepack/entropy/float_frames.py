@@ -18,6 +18,9 @@ from kinepack.entropy.bit_io import encode_varints, zigzag
 from kinepack.entropy.range_coder import encode_symbols
 from kinepack.errors import Truncated
 
+SYMBOLS_PER_BYTE = 1500
+"""More than the surest symbols a byte can hold: at least 255 of 65536 counts go to the others."""
+
 
 def encode_poses(poses: NDArray[np.float32]) -> bytes:
     """Poses [frames, width], exactly (but for the sign of zeros)."""
@@ -41,6 +44,8 @@ def decode_poses(data: bytes, frames: int, width: int) -> NDArray[np.float32]:
     """[frames, width]; the caller has charged the size to its limits."""
     if len(data) < 4 * (1 + width):
         raise Truncated("a segment ends inside its first pose")
+    if 4 * (frames - 1) * width > SYMBOLS_PER_BYTE * (len(data) + 8):
+        raise Truncated("a segment is too short for its frames")
     return float_frames_decode(data, frames, width)
 
 

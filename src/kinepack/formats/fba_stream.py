@@ -8,9 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.entropy import fba
+from kinepack.errors import Truncated
 from kinepack.formats.bap_carriers import group_sizes, order, positions, steps_of
 from kinepack.transforms.fba_levels import Run
 
+FRAMES_PER_BYTE = 32
+"""More than a byte can hold: four bits skip fifteen frames at most."""
 Numbers = NDArray[np.int32]
 """[columns] BAP numbers, from 1."""
 
@@ -39,6 +42,8 @@ def _fitted(levels: NDArray[np.int64], intra: NDArray[np.bool_], quant: int) -> 
 
 def parameters(data: bytes, numbers: Numbers, *, table: str, frames: int) -> NDArray[np.int32]:
     """[frames, columns] reconstructed values of the named BAPs; LimitExceeded if there are more frames."""
+    if frames > FRAMES_PER_BYTE * len(data):
+        raise Truncated("an FBA stream is too short for its frames")
     columns = np.full(len(order()), -1, np.int32)
     columns[positions()[numbers - 1]] = np.arange(len(numbers))
     return fba.decode(data, group_sizes=group_sizes(), steps=_steps(table), columns=columns, frames=frames).values
