@@ -164,7 +164,9 @@ OUTSIDE = [
     "/thumbs/link.kine",
     "/thumbs/notes.txt",
     "/player/../serve/app.py",
-    "/player/%2e%2e/serve/app.py",
+    "/player/walk.kine/%2e%2e/serve/app.py",
+    "/player/walk.kine/..%2fserve%2fapp.py",
+    "/player/walk.kine/app.py",
     "/secret.kine",
 ]
 
@@ -247,6 +249,21 @@ def test_thumbnails(server: Running, path: str) -> None:
     drawn = ElementTree.fromstring(answer.body)
     assert drawn.tag.endswith("svg") and len(drawn) >= 1
     assert ask(server, f"/thumbs/{path}", If_None_Match=answer.headers["etag"]).status == 304
+
+
+def test_player_on_a_file(server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinepack.serve.files.WEB_ASSETS", tmp_path)
+    assert ask(server, "/player/walk.kine/").status == 404  # not built
+    assert b'href="/files/walk.kine"' in ask(server, "/").body
+    (tmp_path / "index.html").write_text("the player")
+    (tmp_path / "player.js").write_text("//")
+    page = ask(server, "/player/sub/fish%201.kine/")
+    policy = page.headers["content-security-policy"]
+    assert page.body == b"the player" and "script-src 'self' 'wasm-unsafe-eval'" in policy and "inline" not in policy
+    assert ask(server, "/player/sub/fish%201.kine/player.js").headers["content-type"].startswith("text/javascript")
+    session = json.loads(ask(server, "/player/sub/fish%201.kine/session.json").body)
+    assert ask(server, session["items"][0]["url"]).status == 200
+    assert b'href="/player/sub/fish%201.kine/"' in ask(server, "/").body
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:

@@ -160,6 +160,18 @@ def test_each_segment_decodes_alone(codec: str) -> None:
         assert measure_all(original, window.model)["joint_max"] < 2.0
 
 
+def test_a_jump_inside_a_segment() -> None:
+    """Where a recording begins again, a codec may cut; the packet holds both parts."""
+    spec = "kine:effort=fast" if "kine" in CODECS else "delta-lzma"
+    rows = human().values[np.arange(890, 902) % 900]
+    encoder, decoder = encoder_of(codec=spec), StreamDecoder()
+    packet = encoder.segment(Batch(890, 0, rows))
+    decoder.feed(encoder.hello())
+    window = decoder.feed(packet)
+    assert window is not None and window.model.frames == 12, decoder.problem
+    assert measure_all(CLIP.with_values(rows), window.model)["joint_max"] < 2.0
+
+
 def test_meshes_stream_too(server: Running) -> None:
     mesh = fish().slice(0, 20)
     source = Source(server, "sea", model=mesh)

@@ -105,6 +105,10 @@ class StreamDecoder:
     def _decode(self, segment: LiveSegment) -> Model:
         assert self.hello and self._layout is not None and self._codec
         setup = self.hello.setup if segment.setup is None else segment.setup
-        layers = [Segment(0, segment.frames, data, layer) for layer, data in enumerate(segment.layers)]
-        stream = Stream(self._layout, segment.frames, self.hello.frame_time, setup, layers, self.hello.name)
+        parts: list[Segment] = []
+        at = 0
+        for part in segment.parts:
+            at = at if part.layer or not parts else at + parts[-1].frames
+            parts.append(Segment(at, part.frames, part.data, part.layer))
+        stream = Stream(self._layout, segment.frames, self.hello.frame_time, setup, parts, self.hello.name)
         return self._codec.decode(stream, limits=self.limits)

@@ -6,10 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from kinepack.serve.paths import KINE, OutsidePath, open_inside
@@ -27,8 +28,8 @@ PLAYER_TYPES = {
     ".svg": "image/svg+xml",
     ".wasm": "application/wasm",
     ".woff2": "font/woff2",
-    ".kine": "application/octet-stream",
 }
+PLAYER_PAGE = "index.html"
 WEB_ASSETS = Path(__file__).parents[1] / "web_assets"
 
 
@@ -41,16 +42,21 @@ async def kine_file(request: Request) -> Response:
 
 
 async def player_file(request: Request) -> Response:
-    """A file of the built player; the folder itself is its page."""
-    path = request.path_params["path"] or "index.html"
-    media = PLAYER_TYPES.get(Path(path).suffix.lower())
+    """`/player/PATH.kine/`: the built player on one file. Its parts and its session are asked for beside its page."""
+    place, _, name = request.path_params["path"].rpartition("/")
+    if not place.lower().endswith(KINE):
+        return refuse_path(place)
+    if name == "session.json":
+        item = {"name": place.rpartition("/")[2], "url": f"/files/{quote(place)}"}
+        return JSONResponse({"title": f"{item['name']} – Kinepack", "items": [item], "reference": None})
+    media = PLAYER_TYPES.get(Path(name or PLAYER_PAGE).suffix.lower())
     if media is None:
-        return refuse_path(path)
-    return await answer(request, lambda: open_inside(WEB_ASSETS, path), media)
+        return refuse_path(name)
+    return await answer(request, lambda: open_inside(WEB_ASSETS, name or PLAYER_PAGE), media)
 
 
 def has_player() -> bool:
-    return (WEB_ASSETS / "index.html").is_file()
+    return (WEB_ASSETS / PLAYER_PAGE).is_file()
 
 
 def refuse_path(path: str) -> Response:

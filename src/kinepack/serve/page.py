@@ -77,7 +77,7 @@ def catalogue_page(folder: str, entries: Sequence[Entry], live: Sequence[Channel
     pages = max(1, -(-len(found) // PER_PAGE))
     number = min(max(view.page, 1), pages)
     shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
-    body = _live(live, view) + _files(shown, view, any_files=bool(entries)) + _pages(number, pages, view)
+    body = _live(live) + _files(shown, view, any_files=bool(entries)) + _pages(number, pages, view)
     title = escape(folder)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -106,20 +106,19 @@ def _search(view: View) -> str:
     )
 
 
-def _live(live: Sequence[Channel], view: View) -> str:
+def _live(live: Sequence[Channel]) -> str:
     if not live:
         return ""
-    return f"<section><h2>Live</h2><ul>{''.join(_stream(channel, view) for channel in live)}</ul></section>"
+    return f"<section><h2>Live</h2><ul>{''.join(_stream(channel) for channel in live)}</ul></section>"
 
 
-def _stream(channel: Channel, view: View) -> str:
+def _stream(channel: Channel) -> str:
     assert channel.about
     name = f'<span class="dot"></span>{escape(channel.name)}'
-    link = f'<a href="/player/?{escape(urlencode({"live": f"/live/{channel.name}"}))}">{name}</a>'
     rate = f"{1 / channel.about.frame_time:.4g} Hz · {_count(len(channel.viewers), 'viewer')}"
     waiting = "" if channel.has_source else '<span class="strong">source away</span>'
     return (
-        f'<li><div class="text"><h3>{link if view.player else name}</h3><p class="facts">{rate}</p>'
+        f'<li><div class="text"><h3>{name}</h3><p class="facts">{rate}</p>'
         f'<p class="tags"><span>{escape(channel.about.codec)}</span>{waiting}</p></div></li>'
     )
 
@@ -139,7 +138,7 @@ def _card(entry: Entry, view: View) -> str:
     folder, _, name = entry.path.rpartition("/")
     place = quote(entry.path)
     playable = view.player and entry.kind in ("clip", "mesh")
-    target = "/player/?" + urlencode({"src": f"/files/{place}"}) if playable else f"/files/{place}"
+    target = f"/player/{place}/" if playable else f"/files/{place}"
     stem = escape(name.removesuffix(".kine"))
     title = f'<span class="folder">{escape(folder)}/</span>{stem}' if folder else stem
     picture = f'<img src="/thumbs/{place}" alt="" width="320" height="200" loading="lazy">'

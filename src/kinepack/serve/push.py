@@ -26,6 +26,7 @@ from kinepack.serve.wire import (
     Hello,
     Kind,
     LiveSegment,
+    Part,
     pack,
     pack_end,
     pack_hello,
@@ -172,10 +173,8 @@ class SegmentEncoder:
         if self._setup is None:
             self._setup = stream.setup
         setup = None if stream.setup == self._setup else stream.setup
-        if any(s.first or s.frames != len(batch.rows) for s in stream.segments):
-            raise ConfigError(f"{self.codec.id} cannot code a live stream", hint="try --codec delta-lzma")
-        layers = tuple(s.data for s in stream.segments)
-        body = pack_segment(LiveSegment(batch.first, len(batch.rows), batch.captured_us, setup, layers))
+        parts = tuple(Part(s.frames, s.layer, s.data) for s in stream.segments)
+        body = pack_segment(LiveSegment(batch.first, len(batch.rows), batch.captured_us, setup, parts))
         packet = _checked(pack(Kind.SEGMENT, self.sequence, body))
         self.sequence += 1
         return packet

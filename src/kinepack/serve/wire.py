@@ -2,7 +2,7 @@
 
     packet  = magic "KL", version, kind, sequence (uint32), CRC-32 of all other bytes (uint32), body
     hello   = session, stream name, codec, codec version, settings, frame time, setup, static data
-    segment = first frame, frames, capture time, own setup, layers
+    segment = first frame, frames, capture time, own setup, parts
     end     = reason
 
 Sequence numbers count segments. A segment decodes from the newest hello and itself.
@@ -26,7 +26,7 @@ CRC = struct.Struct("<I")
 HEAD_BYTES = HEAD.size + CRC.size
 MAX_PACKET_BYTES = 1 << 20
 SEQUENCES = 1 << 32
-MAX_LAYERS = 16
+MAX_PARTS = 1024
 ASK_HELLO = "hello"
 """The one text message that a viewer may send: it lost the hello and wants it again."""
 LIVE_LIMITS = Limits(
@@ -86,6 +86,15 @@ class Hello:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What the codec itself calls a segment: mostly one, more where it cuts at a jump or codes in layers."""
+
+    frames: int
+    layer: int
+    data: bytes
+
+
+@dataclass(frozen=True)
 class LiveSegment:
     """A run of frames."""
 
@@ -95,7 +104,7 @@ class LiveSegment:
     """When the first frame was captured: microseconds since 1970 by the source's clock."""
     setup: bytes | None
     """The codec's setup where it differs from the hello's."""
-    layers: tuple[bytes, ...]
+    parts: tuple[Part, ...]
 
 
 def pack(kind: Kind, sequence: int, body: bytes) -> bytes:
@@ -151,9 +160,11 @@ def pack_segment(segment: LiveSegment) -> bytes:
     out.u8(segment.setup is not None)
     if segment.setup is not None:
         out.block(segment.setup)
-    out.varint(len(segment.layers))
-    for layer in segment.layers:
-        out.block(layer)
+    out.varint(len(segment.parts))
+    for part in segment.parts:
+        out.varint(part.frames)
+        out.varint(part.layer)
+        out.block(part.data)
     return bytes(out.data)
 
 
@@ -164,11 +175,13 @@ def unpack_segment(body: bytes) -> LiveSegment:
     LIVE_LIMITS.charge("frames", frames)
     setup = source.block() if source.u8() else None
     count = source.varint()
-    if not 1 <= count <= MAX_LAYERS or frames < 1:
-        raise Corrupt("a live segment has no frames or no layers")
-    segment = LiveSegment(first, frames, captured_us, setup, tuple(source.block() for _ in range(count)))
+    if not 1 <= count <= MAX_PARTS:
+        raise Corrupt("a live segment has no parts")
+    parts = tuple(Part(source.varint(), source.varint(), source.block()) for _ in range(count))
     _check_end(source)
-    return segment
+    if parts[0].layer or any(p.frames < 1 for p in parts) or sum(p.frames for p in parts if not p.layer) != frames:
+        raise Corrupt("the parts of a live segment are not its frames")
+    return LiveSegment(first, frames, captured_us, setup, parts)
 
 
 def pack_end(reason: str) -> bytes:
