@@ -8,6 +8,7 @@
 #include "kine.h"
 
 #define LARGEST 8000000
+#define STABLE 0.6f
 
 typedef struct {
     size_t rows, tracks, group, groups;
@@ -64,16 +65,23 @@ static void gradient_of(const descent *d, size_t track)
     }
 }
 
-/* curvature[track][row] = sum over frames of basis^2 H(track, track). */
+/* curvature[track][row] = sum over frames of basis^2 H(track, track). All rows of a track move at once, which converges
+ * while the curvature is above half of H wherever H peaks. */
 static void fill_curvature(descent *d)
 {
     for (size_t c = 0; c < d->tracks; c++) {
         const float *h = d->metric + (c * d->tracks + c) * d->groups;
+        float least = 0;
+        for (size_t g = 0; g < d->groups; g++)
+            if (least < STABLE * h[g])
+                least = STABLE * h[g];
         for (size_t k = 0; k < d->limits[c]; k++) {
             const float *wave = d->basis + k * d->rows;
             float sum = 0;
             for (size_t t = 0; t < d->rows; t++)
                 sum += wave[t] * wave[t] * h[t / d->group];
+            if (sum < least)
+                sum = least;
             d->curvature[c * d->rows + k] = sum > 1e-6f ? sum : 1e-6f;
         }
     }

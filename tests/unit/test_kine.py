@@ -12,14 +12,15 @@ import kinepack
 from kinepack._kernels._kine import Coefficients, kine_decode, kine_encode, kine_pose
 from kinepack._kernels.reference_kine import decode_segment
 from kinepack.codecs._kine.analysis import analyse, quantise
+from kinepack.codecs._kine.emphasis import planted
 from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
 from kinepack.codecs.base import codec_from_spec
-from kinepack.codecs.kine import BUDGETS
+from kinepack.codecs.kine import BUDGETS, Kine
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
 from kinepack.errors import BitstreamError
-from kinepack.math.kinematics import forward_kinematics
+from kinepack.math.kinematics import forward_kinematics, positions_cm
 from kinepack.metrics import METRICS
-from kinepack.model import Clip
+from kinepack.model import Channel, Clip, Joint, Skeleton
 from kinepack.testing import awkward_clips
 from kinepack.transforms import decimals, triangular
 from kinepack.transforms.blocks import choose_runs, dct_basis, find_cuts, group_blocks
@@ -123,6 +124,31 @@ def test_targets_are_kept(clip: Clip, target: str) -> None:
     metric, value = target.split("<=")
     copy = kinepack.decompress(kinepack.compress(clip, "kine", target=target))
     assert METRICS[metric].measure(clip, copy) <= float(value)
+
+
+def test_settings_follow_the_metric(clip: Clip) -> None:
+    codec = codec_from_spec("kine")
+    assert isinstance(codec, Kine)
+    assert codec.for_metric("e_x").points == "bones" and codec.for_metric("shell_mean").points == "shell"
+    assert codec.for_metric("joint_max").norm == "max"
+
+
+def test_the_max_norm_lowers_the_peak(clip: Clip) -> None:
+    copies = {norm: kinepack.compress(clip, f"kine:norm={norm}", target="joint_max<=0.2") for norm in ("rms", "max")}
+    assert all(_joint_max(clip, kinepack.decompress(data)) <= 0.2 for data in copies.values())
+    assert len(copies["max"]) <= 1.1 * len(copies["rms"])
+
+
+def test_feet_that_stand_are_found() -> None:
+    skeleton = Skeleton(
+        (Joint("hips", -1), Joint("LeftFoot", 0, (10.0, -90.0, 0.0)), Joint("head", 0, (0.0, 70.0, 0.0))),
+        (Channel(0, "tx"), Channel(0, "ty"), Channel(0, "tz")),
+    )
+    walk = np.zeros((200, 3))
+    walk[100:, 0] = np.arange(100)
+    source = Clip(skeleton, walk)
+    standing = planted(source, positions_cm(source))
+    assert standing[:98, 1].all() and not standing[102:].any() and not standing[:, [0, 2]].any()
 
 
 def test_a_byte_budget_is_kept(clip: Clip) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, analyse, quantise
+from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
 from kinepack.codecs._kine.exact import MARK, encode_exact, exact_synthesis_of
 from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
 from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments, width_of
@@ -23,13 +24,14 @@ from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
 from kinepack.params import param
-from kinepack.transforms.held import find_hold
+from kinepack.transforms.held import Hold, find_hold, without_held
 
 BUDGETS = {
     "fast": Budget(sweeps=1, grid=4, links=3),
     "default": Budget(sweeps=5, grid=2, links=6),
     "best": Budget(sweeps=12, grid=1, links=8),
 }
+PEAK_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Kine(Codec):
         "whose error counts: all joints alike, bones by their length, or 3 cm around each joint",
         choices=("joints", "bones", "shell"),
     )
+    norm: str = param("rms", "what is kept small: the mean square of errors, or the largest", choices=("rms", "max"))
+    feet: float = param(1.0, "weight of feet while they stand still", low=1.0, high=100.0)
     effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
     exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
     segment_s: float = param(1.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
@@ -59,18 +63,34 @@ class Kine(Codec):
         if self.exact:
             return encode_exact(source, self.segment_s)
         hold = find_hold(source.values)
-        keys = source.values[[hold.start_of(key) for key in range(hold.key_of(source.frames - 1) + 1)]]
-        thin = dataclasses.replace(source, values=keys, frame_time=source.frame_time * hold.frames)
-        analysis = analyse(thin, self.error, points=self.points, budget=BUDGETS[self.effort])
-        settled = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead)
-        model = segment_model(source.skeleton, settled)
+        thin = without_held(source, hold)
+        emphasis = first_emphasis(thin, self.feet)
+        for _ in range(PEAK_ROUNDS if self.norm == "max" else 0):
+            emphasis = peak_emphasis(
+                thin, cast(Clip, self.decode(self._encode(thin, thin, Hold(), emphasis))), emphasis
+            )
+        return self._encode(source, thin, hold, emphasis, progress)
+
+    def _encode(
+        self, source: Clip, thin: Clip, hold: Hold, emphasis: Array | None, progress: Progress | None = None
+    ) -> Stream:
+        """The keys `thin` of a source, given where errors weigh more."""
+        budget = BUDGETS[self.effort]
+        analysis = analyse(thin, self.error, points=self.points, budget=budget, emphasis=emphasis)
+        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead)
+        model = segment_model(source.skeleton, setup)
         segments, key = [], 0
         for coefficients in quantise(analysis, model, self.segment_s * thin.fps, progress):
             first, key = hold.start_of(key), key + len(coefficients.levels)
             stop = min(hold.start_of(key), source.frames)
             segments.append(Segment(first, stop - first, kine_encode(coefficients, model)))
-        setup = pack_setup(settled, rig_of(source.skeleton))
-        return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
+        packed = pack_setup(setup, rig_of(source.skeleton))
+        return Stream(source.skeleton, source.frames, source.frame_time, packed, segments, source.name)
+
+    def for_metric(self, metric: str) -> Kine:
+        """These settings with the points and norm that a target of this metric is about."""
+        points = {"e_x": "bones", "shell_mean": "shell", "shell_max": "shell"}.get(metric, "joints")
+        return dataclasses.replace(self, points=points, norm="max" if metric.endswith(("_max", "_p99")) else "rms")
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:

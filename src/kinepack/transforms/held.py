@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kinepack.model import Clip
 
 LONGEST = 8
 
@@ -35,3 +38,9 @@ def find_hold(values: NDArray[np.float64]) -> Hold:
         if ((changes - lead) % frames == 0).all() and len(values) > 2 * frames:
             return Hold(frames, lead)
     return Hold()
+
+
+def without_held(clip: Clip, hold: Hold) -> Clip:
+    """Its keys alone, each lasting as long as it is held."""
+    keys = [hold.start_of(key) for key in range(hold.key_of(clip.frames - 1) + 1)]
+    return dataclasses.replace(clip, values=clip.values[keys], frame_time=clip.frame_time * hold.frames)

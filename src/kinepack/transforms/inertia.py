@@ -26,7 +26,7 @@ SCALAR_CM = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Points that ride on joints: joint [n], place in the joint's frame [n, 3] in cm, weight [n], sum of which is 1."""
+    """Points that ride on joints: joint [n], place in the joint's frame [n, 3] in cm, weight [n] or [frames, n]."""
 
     joints: NDArray[np.intp]
     places: Array
@@ -58,7 +58,7 @@ def composite_inertia(skeleton: Skeleton, pose: Pose, masses: Masses) -> Array:
     for a, (b, c) in enumerate([(1, 2), (2, 0), (0, 1)]):
         spin[..., b, c], spin[..., c, b] = points[..., a], -points[..., a]
         spin[..., a, 3 + a] = 1
-    spin *= np.sqrt(masses.weights)[:, None, None]
+    spin *= np.sqrt(masses.weights)[..., None, None]
     inertia = np.zeros((len(skeleton.joints), len(points), 6, 6))
     for joint in range(len(skeleton.joints)):
         own = spin[:, masses.joints == joint].reshape(len(points), -1, 6)
@@ -148,7 +148,8 @@ def _fill_scales(skeleton: Skeleton, pose: Pose, masses: Masses, result: Array) 
             if item.kind != "scalar":
                 carried = tables.below[item.joint][masses.joints]
                 arms = (pose.origins[:, masses.joints[carried]] - pose.origins[:, [item.joint]]) * skeleton.unit_cm
-                squares = (arms**2).sum(-1) @ masses.weights[carried] + masses.weights[carried].sum()
+                carry = masses.weights[..., carried]
+                squares = ((arms**2).sum(-1) * carry).sum(-1) + carry.sum(-1)
                 reach = float(np.sqrt(squares.mean() / 3))
             result[at, at] = reach**2
         at += 1 if isinstance(item, Plain) else 3

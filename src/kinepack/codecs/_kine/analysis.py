@@ -19,7 +19,7 @@ from kinepack.model import Clip
 from kinepack.transforms import triangular
 from kinepack.transforms.blocks import choose_runs, dct_basis, dct_basis32, find_cuts, group_blocks
 from kinepack.transforms.forms import choose_forms
-from kinepack.transforms.inertia import masses_of, metric_matrix
+from kinepack.transforms.inertia import Masses, masses_of, metric_matrix
 from kinepack.transforms.steps import default_exponents
 from kinepack.transforms.tracks import TurnForm, forward_tracks, slots_of
 
@@ -62,7 +62,8 @@ class Analysis:
     budget: Budget
 
 
-def analyse(clip: Clip, error: float, *, points: str, budget: Budget) -> Analysis:
+def analyse(clip: Clip, error: float, *, points: str, budget: Budget, emphasis: Array | None = None) -> Analysis:
+    """`emphasis` [frames, joints] multiplies the weight of each joint's points in each frame."""
     unit = max(1, min(64, round(clip.fps * 2 / 15)))
     scale = round(64 * np.log2(error))
     first_steps = 2.0 ** (scale / 64 - default_exponents(clip.skeleton) / 4)
@@ -70,7 +71,7 @@ def analyse(clip: Clip, error: float, *, points: str, budget: Budget) -> Analysi
     forms = choose_forms(clip.slice(lead, clip.frames), first_steps, 8 * unit)
     tracks = forward_tracks(clip, forms)
     group = max(1, unit // 2)
-    metric = _sampled_metric(clip, tracks, forms, points, group)
+    metric = _sampled_metric(clip, tracks, forms, _masses(clip, points, emphasis, group), group)
     setup = _first_setup(clip, unit, scale, forms, metric)
     steps = steps_of(setup, clip.skeleton)
     active = np.ptp(tracks, axis=0) > STILL * steps
@@ -129,11 +130,19 @@ def _lead(clip: Clip, steps: Array) -> int:
     return int(1 in find_cuts(tracks / steps))
 
 
-def _sampled_metric(clip: Clip, tracks: Array, forms: list[TurnForm], points: str, group: int) -> Array:
+def _masses(clip: Clip, points: str, emphasis: Array | None, group: int) -> Masses:
+    """The metric's points; a group of frames has the largest emphasis of its frames."""
+    masses = masses_of(clip.skeleton, points)
+    if emphasis is None:
+        return masses
+    largest = np.maximum.reduceat(emphasis, np.arange(0, clip.frames, group), axis=0)
+    return dataclasses.replace(masses, weights=masses.weights * largest[:, masses.joints])
+
+
+def _sampled_metric(clip: Clip, tracks: Array, forms: list[TurnForm], masses: Masses, group: int) -> Array:
     """The metric in the middle of every group of frames."""
     middles = np.minimum(np.arange(0, clip.frames, group) + group // 2, clip.frames - 1)
     pose = forward_kinematics(clip.with_values(clip.values[middles]))
-    masses = masses_of(clip.skeleton, points)
     return metric_matrix(clip.skeleton, pose, tracks[middles], forms=forms, masses=masses)
 
 
