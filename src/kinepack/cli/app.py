@@ -9,11 +9,25 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from kinepack.cli import batching, demo, libraries, listing, looking, measuring, packing, reproducing, searching, serving, turning
+from kinepack.cli import (
+    batching,
+    demo,
+    libraries,
+    listing,
+    looking,
+    measuring,
+    packing,
+    playing,
+    reproducing,
+    searching,
+    serving,
+    turning,
+)
 from kinepack.cli.guard import guarded
 
 PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Files": (packing.compress, packing.decompress, looking.info, turning.convert),
+    "Playing": (playing.play, playing.report),
     "Measuring": (looking.compare, measuring.evaluate, measuring.curve, searching.search, reproducing.reproduce),
     "Libraries": (batching.batch, libraries.stats),
     "Streaming": (serving.serve, serving.live),

@@ -39,6 +39,9 @@ Input = Annotated[str, typer.Argument(metavar="IN", help="A file, a folder of fr
 Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Files to measure.", show_default=False)]
 KineInput = Annotated[str, typer.Argument(metavar="IN.kine", help="A .kine file or URL.", show_default=False)]
 AnyFile = Annotated[str, typer.Argument(metavar="FILE", help="A .kine file, or any motion file.", show_default=False)]
+PlayFiles = Annotated[
+    list[str], typer.Argument(metavar="FILE...", help=".kine files, or any motion files.", show_default=False)
+]
 Original = Annotated[str, typer.Argument(metavar="A", help="The original.", show_default=False)]
 Copy = Annotated[str, typer.Argument(metavar="B", help="The copy.", show_default=False)]
 ConvertFrom = Annotated[str, typer.Argument(metavar="A", help="What to read.", show_default=False)]
@@ -63,6 +66,11 @@ HtmlOutput = Annotated[
     typer.Option("--output", "-o", metavar="FILE.html", help="Write a page with the plots.", show_default=False),
 ]
 ReportOutput = Annotated[Path, typer.Option("--output", "-o", metavar="FILE.html", help="Where the report goes.")]
+PageOutput = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE.html", help="The page to write.", show_default=False)
+]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port to listen on, 0 for any.")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")]
 Picture = Annotated[
     Path | None,
     typer.Option("--picture", metavar="FILE.png", help="Draw both, one over the other.", show_default=False),

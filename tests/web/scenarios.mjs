@@ -1,0 +1,229 @@
+// What the tests do in the browser. Each gets a page and options, and gives back plain data.
+
+const LOADED = () => window.kinepack?.loaded?.copy.stream.complete;
+const state = (page) =>
+  page.evaluate(() => {
+    const { frame, frames, time, playing, loop, waiting, message, selected, loaded, stage } = window.kinepack;
+    const stream = loaded?.copy.stream;
+    return {
+      frame, frames, time, playing, loop, waiting, message, selected, view: stage.view, panes: stage.panes,
+      stalls: stream?.stalls, ahead: stream?.ahead, complete: stream?.complete,
+      errors: loaded?.comparison?.totals ?? null,
+    };
+  });
+
+async function open(page, { url }) {
+  await page.goto(url);
+  await page.waitForFunction(LOADED, null, { timeout: 20_000 });
+}
+
+const until = (page, check, timeout = 15_000) => page.waitForFunction(check, null, { timeout });
+
+/** Files decoded by the library alone: values and measured points of each. */
+export async function decode(page, { url, library, files }) {
+  await page.goto(url);
+  const results = await page.evaluate(
+    async ([library, files]) => {
+      const { open } = await import(library);
+      const plain = (array) => {
+        const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+        let text = "";
+        for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+        return btoa(text);
+      };
+      const found = [];
+      for (const file of files) {
+        try {
+          const clip = await (await open(new URL(file, location.href).href)).clip(0);
+          const frames = await clip.decode();
+          const part = await clip.decode(Math.floor(clip.frames / 3), Math.floor(clip.frames / 3) + 1);
+          const skeleton = clip.layout.kind === "skeleton";
+          const points = skeleton ? plain((await clip.pose(frames)).points) : null;
+          found.push({ codec: clip.codec, values: plain(frames.values), points, part: plain(part.values), skeleton });
+        } catch (error) {
+          found.push({ error: String(error), kind: error.kind });
+        }
+      }
+      return found;
+    },
+    [library, files],
+  );
+  return { results };
+}
+
+/** The three.js loader, played by a mixer to a time. */
+export async function load(page, { url, loader, file, seconds }) {
+  await page.goto(url);
+  return page.evaluate(
+    async ([loader, file, seconds]) => {
+      const { KineLoader, AnimationMixer, Vector3 } = await import(loader);
+      const { clip, root, skeleton, mesh } = await new KineLoader().loadAsync(file);
+      const mixer = new AnimationMixer(root);
+      mixer.clipAction(clip).play();
+      mixer.setTime(seconds);
+      root.updateMatrixWorld(true);
+      const points = skeleton
+        ? skeleton.bones.map((bone) => bone.getWorldPosition(new Vector3()).toArray())
+        : Array.from(mesh.geometry.getAttribute("position").array);
+      return { points, duration: clip.duration, tracks: clip.tracks.length, scale: root.scale.x };
+    },
+    [loader, file, seconds],
+  );
+}
+
+export async function play(page, options) {
+  await open(page, options);
+  const first = await state(page);
+  await page.waitForTimeout(700);
+  const later = await state(page);
+  await page.keyboard.press(" ");
+  await page.waitForTimeout(50);
+  const paused = await state(page);
+  await page.waitForTimeout(300);
+  return { first, later, paused, still: await state(page) };
+}
+
+export async function seek(page, options) {
+  await open(page, options);
+  await page.keyboard.press(" ");
+  const box = await page.locator("#timeline").boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + 20);
+  const middle = await state(page);
+  await page.keyboard.press("ArrowRight");
+  const next = await state(page);
+  await page.keyboard.press("Home");
+  const start = await state(page);
+  await page.keyboard.press("End");
+  return { middle, next, start, end: await state(page) };
+}
+
+export async function loop(page, options) {
+  await open(page, options);
+  await page.keyboard.press("End");
+  await until(page, () => window.kinepack.frame < window.kinepack.frames - 1 && window.kinepack.playing);
+  const looped = await state(page);
+  await page.keyboard.press("l");
+  await page.keyboard.press("End");
+  await until(page, () => !window.kinepack.playing);
+  return { looped, ended: await state(page) };
+}
+
+/** One picture: keys are pressed, then time stands still at a frame. */
+export async function view(page, options) {
+  await open(page, options);
+  await page.waitForTimeout(300);
+  await page.evaluate((frame) => {
+    window.kinepack.playing = false;
+    window.kinepack.seek(frame);
+  }, options.frame ?? 0);
+  for (const key of options.keys ?? []) await page.keyboard.press(key);
+  await page.waitForTimeout(300);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const lit = await page.evaluate(() => {
+    // Whether anything is drawn: pixels of the view that are not clear.
+    const view = document.getElementById("view");
+    const copy = document.createElement("canvas");
+    [copy.width, copy.height] = [view.width, view.height];
+    const pen = copy.getContext("2d");
+    return new Promise((done) =>
+      requestAnimationFrame(() => {
+        pen.drawImage(view, 0, 0);
+        const { data } = pen.getImageData(0, 0, copy.width, copy.height);
+        let count = 0;
+        for (let i = 3; i < data.length; i += 4) if (data[i] > 200) count++;
+        done(count);
+      }),
+    );
+  });
+  return { state: await state(page), overflow, lit, table: await page.locator("#table").innerText() };
+}
+
+export async function qualities(page, options) {
+  await open(page, options);
+  await until(page, () => !document.getElementById("quality").hidden);
+  const steps = [];
+  const count = Number(await page.locator("#rate").getAttribute("max")) + 1;
+  for (let n = 0; n < count; n++) {
+    await page.locator("#rate").fill(String(n));
+    await until(page, LOADED);
+    await page.waitForTimeout(200);
+    const { errors, selected } = await state(page);
+    steps.push({ ...errors, selected, label: await page.locator("#rate-value").innerText() });
+  }
+  return { steps };
+}
+
+async function throttle(page, bytesPerSecond, latency = 0) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  const set = (offline, rate) =>
+    session.send("Network.emulateNetworkConditions", { offline, latency, downloadThroughput: rate, uploadThroughput: -1 });
+  await set(false, bytesPerSecond);
+  return set;
+}
+
+/** A slow connection that is cut in the middle and comes back. */
+export async function cut(page, options) {
+  const set = await throttle(page, options.rate);
+  await page.goto(options.url);
+  await until(page, () => window.kinepack?.loaded);
+  await until(page, () => window.kinepack.loaded.copy.stream.have.some((n) => n > 0));
+  const before = await state(page);
+  await set(true, 0);
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes("lost"), null, { timeout: 15_000 });
+  const during = await state(page);
+  await set(false, -1);
+  await until(page, LOADED, 20_000);
+  return { before, during, after: await state(page), status: await page.locator("#status").innerText() };
+}
+
+/** A stream over a throttled connection: when it starts, whether it stalls. */
+export async function stream(page, { url, library, file, rate, watch }) {
+  await page.goto(url);
+  await throttle(page, rate, 20);
+  return page.evaluate(
+    async ([library, file, watch]) => {
+      const { open, KineStream } = await import(library);
+      const begun = performance.now();
+      const clip = await (await open(new URL(file, location.href).href)).clip(0);
+      const stream = new KineStream(clip, { target: 10 });
+      const pause = () => new Promise((done) => setTimeout(done, 10));
+      while (stream.have[0] === 0) await pause();
+      const started = performance.now();
+      let stalled = 0;
+      for (let now = started; now < started + watch * 1000; now = performance.now()) {
+        const frame = clip.frameAt((now - started) / 1000);
+        if (stream.have[clip.runAt(frame)] === 0) stalled++;
+        stream.playAt(frame);
+        await pause();
+      }
+      const bytes = clip.file.container.source.throughput.bytes;
+      stream.close();
+      return { startMs: started - begun, stalled, duration: clip.duration, bytes, ahead: stream.ahead };
+    },
+    [library, file, watch],
+  );
+}
+
+/** Base layers before refinements: in which order the layers of runs arrive. */
+export async function layers(page, { url, library, file, rate }) {
+  await page.goto(url);
+  await throttle(page, rate);
+  return page.evaluate(
+    async ([library, file]) => {
+      const { open, KineStream } = await import(library);
+      const clip = await (await open(new URL(file, location.href).href, { firstRequest: 2048 })).clip(0);
+      const order = [];
+      await new Promise((done) => {
+        const stream = new KineStream(clip, {
+          onRun: (run, _values, layers) => {
+            order.push([run, layers]);
+            if (stream.complete) done();
+          },
+        });
+      });
+      return { order, layers: clip.layers, runs: clip.runs.length };
+    },
+    [library, file],
+  );
+}

@@ -1,0 +1,147 @@
+"""The browser decodes what Python decodes, to the last digits."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from web_support import WEB, Scenario, library_paths, run_scenario, serving
+
+import kinepack
+from conftest import ROOT
+from kinepack.container.layout import CRC, ByteReader, Tag
+from kinepack.math.kinematics import forward_kinematics
+from kinepack.model import Clip, Model
+from kinepack.samples import fish, human
+
+__all__ = ["run_scenario"]
+
+GOLDEN = ROOT / "tests" / "golden" / "streams"
+LIBRARY = "/dist/kinepack.js"
+
+
+def numbers(text: str, dtype: Any) -> Any:
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def decoded(run: Scenario, files: dict[str, bytes]) -> list[dict[str, Any]]:
+    with serving(library_paths(files)) as address:
+        found = run("decode", url=f"{address}blank.html", library=LIBRARY, files=list(files))
+    results: list[dict[str, Any]] = found["results"]
+    return results
+
+
+def check_same(result: dict[str, Any], model: Model) -> None:
+    """Values and poses of the browser against Python's, poses in centimetres."""
+    assert "error" not in result, result["error"]
+    if not isinstance(model, Clip):
+        vertices = model.vertices.ravel()
+        size = float(np.ptp(vertices)) or 1.0
+        assert np.abs(numbers(result["values"], np.float32) - vertices).max() <= 1e-5 * size
+        return
+    assert np.allclose(numbers(result["values"], float), model.values.ravel(), rtol=1e-9, atol=1e-7)
+    points = forward_kinematics(model).points.ravel()
+    assert np.abs(numbers(result["points"], float) - points).max() * model.unit_cm <= 1e-5
+
+
+def test_golden_streams(run_scenario: Scenario) -> None:
+    """Every stream of the codecs that the package decodes."""
+    known = set((WEB / "dist" / "codecs.txt").read_text(encoding="utf-8").split())
+    paths = [path for path in sorted(GOLDEN.glob("*/*.kine")) if path.parent.name in known]
+    files = {f"{path.parent.name}-{path.name}": path.read_bytes() for path in paths}
+    for path, result in zip(paths, decoded(run_scenario, files), strict=True):
+        try:
+            check_same(result, kinepack.open(path)[0].decode())
+        except AssertionError as error:
+            raise AssertionError(f"{path.relative_to(GOLDEN)}: {error}") from None
+
+
+@pytest.mark.parametrize("codec", ["delta-lzma:step=0.3,segment_s=0.7", "zstd-float", "kine:error=0.3"])
+def test_whole_clips(run_scenario: Scenario, codec: str) -> None:
+    data = kinepack.compress(human(), codec)
+    (result,) = decoded(run_scenario, {"clip.kine": data})
+    model = kinepack.open(data)[0].decode()
+    check_same(result, model)
+    assert isinstance(model, Clip)
+    frame = model.frames // 3
+    assert np.allclose(numbers(result["part"], float), model.values[frame], rtol=1e-9, atol=1e-7)
+
+
+def test_unknown_codec_is_named(run_scenario: Scenario) -> None:
+    """A codec from the future is refused with its name, not with garbage."""
+    data = kinepack.compress(human().slice(0, 4), "raw")
+    at = data.index(b"\x03raw")
+    clip = bytearray(data)
+    clip[at + 1 : at + 4] = b"new"
+    (result,) = decoded(run_scenario, {"new.kine": resealed(bytes(clip))})
+    assert result["kind"] == "unsupported" and "'new'" in result["error"]
+
+
+def resealed(data: bytes) -> bytes:
+    """The file with the checksums of its chunks made right again."""
+    out, at = bytearray(data[:5]), 5
+    while at < len(data):
+        reader = ByteReader(data[at:])
+        tag, length = reader.u8(), reader.varint()
+        end = at + reader.at + length
+        out += data[at:end]
+        if tag == Tag.DATA:
+            break
+        out += CRC.pack(zlib.crc32(data[at:end]))
+        at = end + CRC.size
+    return bytes(out)
+
+
+def test_damage_is_named(run_scenario: Scenario) -> None:
+    data = bytearray(kinepack.compress(human(), "raw"))
+    data[-100] ^= 1
+    cut = bytes(data[: len(data) // 2])
+    wrong = b"not a kine file at all"
+    results = decoded(run_scenario, {"damaged.kine": bytes(data), "cut.kine": cut, "wrong.kine": wrong})
+    assert [result["kind"] for result in results] == ["corrupt", "truncated", "corrupt"]
+
+
+@pytest.fixture(scope="module")
+def loader(tmp_path_factory: pytest.TempPathFactory, run_scenario: Scenario) -> bytes:
+    """The three.js loader and three.js in one file, as an application's bundler would make it."""
+    out = tmp_path_factory.mktemp("loader") / "loader.js"
+    entry = 'export * from "./dist/three.js"; export { AnimationMixer, Vector3 } from "three";'
+    subprocess.run(
+        ["node_modules/.bin/esbuild", "--bundle", "--format=esm", "--target=es2022", f"--outfile={out}"],
+        cwd=WEB, input=entry, text=True, check=True, capture_output=True,
+    )  # fmt: skip
+    return out.read_bytes()
+
+
+def test_three_skeleton(run_scenario: Scenario, loader: bytes) -> None:
+    """Bones that a mixer moves are where forward kinematics puts them, in metres."""
+    clip = human()
+    files = {"loader.js": loader, "walk.kine": kinepack.compress(clip, "raw")}
+    frame = 123
+    with serving(library_paths(files)) as address:
+        found = run_scenario(
+            "load", url=f"{address}blank.html", loader="/loader.js", file="walk.kine", seconds=frame * clip.frame_time
+        )
+    origins = forward_kinematics(clip).origins[frame] * clip.unit_cm / 100
+    assert np.abs(np.array(found["points"]) - origins).max() < 1e-5
+    assert found["duration"] == pytest.approx(clip.duration)
+    assert not found["faults"]
+
+
+def test_three_mesh(run_scenario: Scenario, loader: bytes) -> None:
+    mesh = fish()
+    files = {"loader.js": loader, "fish.kine": kinepack.compress(mesh, "raw")}
+    with serving(library_paths(files)) as address:
+        found = run_scenario(
+            "load", url=f"{address}blank.html", loader="/loader.js", file="fish.kine", seconds=10 * mesh.frame_time
+        )
+    assert np.allclose(found["points"], mesh.vertices[10].ravel(), atol=1e-4)
+
+
+def test_lock_file_names_no_host() -> None:
+    assert "resolved" not in (Path(WEB) / "package-lock.json").read_text(encoding="utf-8")

@@ -1,0 +1,22 @@
+// Every codec this package decodes.
+
+import { unsupported } from "../errors.js";
+import type { ClipRecord } from "../container.js";
+import type { Codec } from "./base.js";
+import { deltaLzma } from "./delta-lzma.js";
+import { kine } from "./kine.js";
+import { raw } from "./raw.js";
+import { zstdFloat } from "./zstd-float.js";
+
+export const codecs: ReadonlyMap<string, Codec> = new Map(
+  [raw, zstdFloat, deltaLzma, kine].map((codec) => [codec.id, codec]),
+);
+
+export function codecFor({ codec: id, codecVersion }: ClipRecord): Codec {
+  const codec = codecs.get(id);
+  if (!codec) {
+    throw unsupported(`the clip needs the codec '${id}', which this player does not have (it has ${[...codecs.keys()].join(", ")})`);
+  }
+  if (codecVersion > codec.version) throw unsupported(`the clip needs version ${codecVersion} of ${id}`);
+  return codec;
+}

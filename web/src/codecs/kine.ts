@@ -1,0 +1,124 @@
+// `kine`: body-aware transform coding of skeletal motion (docs/codecs/kine.md).
+
+import type { Bytes } from "../bytes.js";
+import { corrupt } from "../errors.js";
+import type { Kernels } from "../kernels.js";
+import { radiansPerAngle, type Skeleton } from "../model.js";
+import type { Codec, Decoder, Run } from "./base.js";
+import { model, states, weights } from "./kine/prior.js";
+import { type Setup, unpackSetup } from "./kine/setup.js";
+import { classesOf, defaultExponents, poseTables, type PoseTables, slotsOf } from "./kine/slots.js";
+
+/** Offsets of moving tracks are whole multiples of this many steps; those of still ones of CONSTANT_STEPS. */
+const OFFSET_STEPS = 4;
+const CONSTANT_STEPS = 0.25;
+
+export const kine: Codec = {
+  id: "kine",
+  version: 1,
+  open(layout, { setup }, kernels) {
+    if (layout.kind !== "skeleton") throw corrupt("the stream is not of a clip");
+    return new Synthesis(layout, setup, kernels);
+  },
+};
+
+/** Everything that the segments of one stream share. */
+class Synthesis implements Decoder {
+  private readonly setup: Setup;
+  private readonly offsets: Float64Array;
+  private readonly classes: Uint8Array;
+  private readonly steps: Float64Array;
+  private readonly activeOffsets: Float64Array;
+  private readonly starts: Uint32Array;
+  private readonly regressors: Uint32Array;
+  private readonly linkWeights: Float64Array;
+  private readonly places: Uint32Array;
+  private readonly tables: PoseTables;
+
+  constructor(
+    private readonly skeleton: Skeleton,
+    data: Bytes,
+    private readonly kernels: Kernels,
+  ) {
+    const slots = slotsOf(skeleton);
+    const setup = (this.setup = unpackSetup(data, skeleton, slots, kernels));
+    const moving = (_: unknown, track: number) => setup.active[track]!;
+    const steps = Float64Array.from(
+      defaultExponents(skeleton, slots),
+      (g, track) => 2 ** (setup.scale / 64 - (g + setup.exponents[track]!) / 4),
+    );
+    this.offsets = steps.map((step, t) => setup.offsets[t]! * (setup.active[t] ? OFFSET_STEPS : CONSTANT_STEPS) * step);
+    this.steps = steps.filter(moving);
+    this.activeOffsets = this.offsets.filter(moving);
+    this.classes = classesOf(skeleton, slots).filter(moving);
+    this.places = Uint32Array.from(setup.active.flatMap((active, track) => (active ? [track] : [])));
+    this.tables = poseTables(slots, setup.forms);
+    const flat = setup.links.flatMap((own, track) => own.map((link) => ({ ...link, track })));
+    let count = 0;
+    this.starts = Uint32Array.from([0, ...setup.links.map((own) => (count += own.length))]);
+    this.regressors = Uint32Array.from(flat, (link) => link.from);
+    this.linkWeights = Float64Array.from(
+      flat,
+      ({ from, weight, track }) => ((weight / 2 ** setup.shift) * this.steps[track]!) / this.steps[from]!,
+    );
+  }
+
+  decode({ first, frames, data }: Run): Float64Array {
+    const { hold, lead } = this.setup;
+    if (hold === 1) return this.keys(data[0]!, frames);
+    const keyOf = (frame: number) => Math.floor((frame + hold - lead) / hold);
+    const start = keyOf(first);
+    const width = this.skeleton.channels.length;
+    const keys = this.keys(data[0]!, keyOf(first + frames - 1) - start + 1);
+    const values = new Float64Array(frames * width);
+    for (let t = 0; t < frames; t++) {
+      const key = keyOf(first + t) - start;
+      values.set(keys.subarray(key * width, (key + 1) * width), t * width);
+    }
+    return values;
+  }
+
+  /** [keys * channels] of a segment whose frames are all different. */
+  private keys(data: Bytes, frames: number): Float64Array {
+    const { kernels: k } = this;
+    const channels = this.skeleton.channels.length;
+    return k.scope(() => {
+      const tracks = this.tracks(data, frames);
+      const { turns, rests, plain, scales } = this.tables;
+      const tables = [k.put(turns), k.put(rests), rests.length / 4, k.put(plain), k.put(scales), plain.length / 2];
+      const values = k.room(8 * frames * channels);
+      const perAngle = 1 / radiansPerAngle(this.skeleton);
+      k.call("kp_kine_pose", "a segment", tracks, frames, channels, ...tables, perAngle, values);
+      return k.view(Float64Array, values, frames * channels).slice();
+    });
+  }
+
+  /** Address of [tracks * frames]: the still ones at their offsets, the moving ones decoded. */
+  private tracks(data: Bytes, frames: number): number {
+    const { kernels: k, setup } = this;
+    const out = k.room(8 * this.offsets.length * frames);
+    const rows = k.view(Float64Array, out, this.offsets.length * frames);
+    this.offsets.forEach((offset, track) => rows.fill(offset, track * frames, (track + 1) * frames));
+    const tracks = this.steps.length;
+    const quality = Math.min(Math.max(64 - Math.floor(setup.scale / 4), 0), 255);
+    const most = Math.floor(frames / setup.unit) + 1;
+    const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * most)];
+    const [blocks, classes, prior] = [k.room(4), k.put(this.classes), k.put(model)];
+    const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(4 * tracks + 4)];
+    k.call(
+      "kp_kine_decode", "a segment",
+      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior, ...learning,
+    );
+    const blockCount = k.view(Uint32Array, blocks, 1)[0]!;
+    const longest = Math.max(1, ...k.view(Uint32Array, lengths, blockCount));
+    const half = (longest + 1) >> 1;
+    const scratchSize = longest + 1 + 2 * half + longest * half;
+    const shapes = [k.put(this.steps), k.put(this.activeOffsets), k.put(this.starts), k.put(this.regressors)];
+    const [links, places, scratch] = [k.put(this.linkWeights), k.put(this.places), k.room(8 * scratchSize)];
+    k.call(
+      "kp_kine_synthesise", "a segment",
+      levels, frames, tracks, lengths, blockCount, ...shapes, links, places, scratch, scratchSize, out,
+    );
+    return out;
+  }
+}

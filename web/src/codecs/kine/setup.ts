@@ -1,0 +1,97 @@
+// The setup of a `kine` stream: range-coded integers that all segments share (docs/codecs/kine.md).
+
+import { ByteReader, type Bytes } from "../../bytes.js";
+import { corrupt } from "../../errors.js";
+import type { Kernels } from "../../kernels.js";
+import type { Skeleton } from "../../model.js";
+import { SETUP_CONTEXTS, SETUP_ESCAPE, setupStates } from "./prior.js";
+import { allowed, classesOf, type Slot, tracksOf, type Turn } from "./slots.js";
+
+export interface Link {
+  from: number;
+  weight: number;
+}
+
+export interface Setup {
+  unit: number;
+  /** Frames that a key is held, and the first key. */
+  hold: number;
+  lead: number;
+  scale: number;
+  shift: number;
+  /** Of each turn. */
+  forms: { form: number; order: number }[];
+  active: boolean[];
+  exponents: Int32Array;
+  offsets: Int32Array;
+  /** For each active track its regressors among the earlier active ones. */
+  links: Link[][];
+}
+
+/** Where contexts start: forms and orders by root or not, fields and links by the track's class. */
+const [FORM, ORDER, FIELDS, LINKS, CLASSES] = [1, 3, 5, 29, 6];
+const HEAD = 3;
+
+export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kernels: Kernels): Setup {
+  const source = new ByteReader(data);
+  const coded = source.block();
+  const rest = source.take(source.left);
+  const classes = classesOf(skeleton, slots);
+  const turns = slots.filter((slot): slot is Turn => slot.type === "turn");
+  const tracks = tracksOf(slots);
+  const roots = turns.map((turn) => (skeleton.joints[turn.joint]!.parent < 0 ? 1 : 0));
+  const contexts = [
+    ...Array<number>(HEAD).fill(0),
+    ...roots.flatMap((root) => [FORM + root, ORDER + root]),
+    ...[0, 1, 2, 3].flatMap((field) => Array.from(classes, (c) => FIELDS + CLASSES * field + c)),
+  ];
+  const first = integers(coded, contexts, kernels);
+  const [timing, scale, shift] = first as unknown as [number, number, number];
+  const unit = ((timing - 1) % 64) + 1;
+  const hold = (Math.floor((timing - 1) / 64) % 8) + 1;
+  const lead = Math.floor((timing - 1) / 512) + 1;
+  const fields = first.subarray(HEAD + 2 * turns.length);
+  const field = (n: number) => fields.subarray(n * tracks, (n + 1) * tracks);
+  const forms = turns.map((_, n) => ({ form: first[HEAD + 2 * n]!, order: first[HEAD + 2 * n + 1]! }));
+  const [still, exponents, offsets, counts] = [field(0), field(1), field(2), field(3)];
+  const sound =
+    timing >= 1 && lead <= hold && Math.abs(scale) <= 64 * 40 && shift >= 0 && shift <= 12 &&
+    forms.every(({ form, order }, n) => form >= 0 && form < 5 && order >= 0 && order < 6 && allowed(skeleton, turns[n]!, form)) &&
+    still.every((s) => s === 0 || s === 1) &&
+    exponents.every((e) => Math.abs(e) <= 200) &&
+    counts.every((c, i) => c >= 0 && c <= 16 * (1 - still[i]!));
+  if (!sound) throw corrupt("the codec's setup holds a number out of its range");
+  const active = Array.from(still, (s) => s === 0);
+  const links = unpackLinks(rest, counts.filter((_, i) => active[i]), classes.filter((_, i) => active[i]), kernels);
+  return { unit, hold, lead, scale, shift, forms, active, exponents, offsets, links };
+}
+
+function unpackLinks(data: Bytes, counts: Int32Array, classes: Uint8Array, kernels: Kernels): Link[][] {
+  const contexts = Array.from(counts).flatMap((count, track) =>
+    Array.from({ length: 2 * count }, (_, n) => LINKS + classes[track]! + (n % 2) * CLASSES),
+  );
+  const flat = integers(data, contexts, kernels);
+  let at = 0;
+  return Array.from(counts, (count, track) =>
+    Array.from({ length: count }, () => {
+      const link = { from: track - flat[at]!, weight: flat[at + 1]! };
+      at += 2;
+      if (!(link.from >= 0 && link.from < track) || Math.abs(link.weight) > 1 << 20) {
+        throw corrupt("a track is predicted from one that does not exist");
+      }
+      return link;
+    }),
+  );
+}
+
+function integers(data: Bytes, contexts: number[], k: Kernels): Int32Array {
+  return k.scope(() => {
+    const [bytes, chosen, states] = [k.put(data), k.put(Int32Array.from(contexts)), k.put(setupStates)];
+    const out = k.room(4 * contexts.length);
+    k.call(
+      "kp_decode_integers", "the codec's setup",
+      bytes, data.length, out, contexts.length, chosen, 1, states, SETUP_CONTEXTS, 0, SETUP_ESCAPE, 5, 20,
+    );
+    return k.view(Int32Array, out, contexts.length).slice();
+  });
+}

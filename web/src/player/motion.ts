@@ -1,0 +1,138 @@
+// A clip as points in centimetres, filled in as its runs of frames arrive.
+
+import type { Rig } from "../kinematics.js";
+import type { KineClip } from "../reader.js";
+import { KineStream } from "../stream.js";
+
+/** Two drawn points, and the measured point whose error colours what is between them. */
+export interface Segment {
+  from: number;
+  to: number;
+  measured: number;
+}
+
+export class Motion {
+  /** Points drawn: joints, then bone ends and end sites; or vertices. */
+  drawn: number;
+  /** Points whose error counts: joints or vertices. */
+  readonly measured: number;
+  readonly segments: Segment[] = [];
+  stream: KineStream;
+  /** Told of every run of frames that has arrived; an original has one for each copy of it. */
+  readonly listeners: ((first: number, count: number) => void)[] = [];
+  onDamage: (error: unknown) => void = () => {};
+  private readonly drawPoints: Float32Array;
+  private readonly points: Float32Array;
+  /** Drawn points beyond the joints: their joint and place in its frame. */
+  private readonly extras: { joint: number; offset: number[] }[] = [];
+
+  private constructor(
+    readonly clip: KineClip,
+    private readonly rig: Rig | null,
+  ) {
+    const { layout } = clip;
+    this.measured = layout.kind === "skeleton" ? layout.joints.length : layout.vertices;
+    this.drawn = this.measured;
+    if (layout.kind === "skeleton") this.readSkeleton();
+    this.drawPoints = new Float32Array(3 * this.drawn * clip.frames);
+    this.points = layout.kind === "mesh" ? this.drawPoints : new Float32Array(3 * this.measured * clip.frames);
+    this.stream = new KineStream(clip, {
+      onRun: (run, values) => this.take(run, values),
+      onDamage: (run, error) => {
+        this.hold(run);
+        this.onDamage(error);
+      },
+    });
+  }
+
+  static async open(clip: KineClip): Promise<Motion> {
+    return new Motion(clip, clip.layout.kind === "skeleton" ? await clip.rig() : null);
+  }
+
+  /** [drawn * 3] of one frame. */
+  drawnAt(frame: number): Float32Array {
+    return this.drawPoints.subarray(3 * this.drawn * frame, 3 * this.drawn * (frame + 1));
+  }
+
+  /** [measured * 3] of one frame. */
+  measuredAt(frame: number): Float32Array {
+    return this.points.subarray(3 * this.measured * frame, 3 * this.measured * (frame + 1));
+  }
+
+  /** Shows the clip from its lowest `layers` layers; what is not here yet is fetched. */
+  async useLayers(layers: number): Promise<void> {
+    for (const run of this.clip.runs.keys()) {
+      this.take(run, await this.clip.decodeRun(run, layers));
+    }
+  }
+
+  close(): void {
+    this.stream.close();
+  }
+
+  private readSkeleton(): void {
+    const { layout } = this.clip;
+    if (layout.kind !== "skeleton") return;
+    const add = (joint: number, offset: number[]) => {
+      this.extras.push({ joint, offset });
+      this.segments.push({ from: joint, to: this.drawn++, measured: joint });
+    };
+    layout.joints.forEach((joint, index) => {
+      const tip = joint.direction.map((d) => d * joint.length);
+      if (tip.some((x) => x !== 0)) add(index, tip);
+      for (const site of joint.endSites) add(index, site);
+      const parent = layout.joints[joint.parent];
+      if (!parent) return;
+      const covered = joint.offset.every((x, axis) => Math.abs(x - parent.direction[axis]! * parent.length) < 1e-6);
+      if (!covered) this.segments.push({ from: joint.parent, to: index, measured: index });
+    });
+  }
+
+  private take(run: number, values: Float64Array | Float32Array): void {
+    const { first, frames } = this.clip.runs[run]!;
+    if (values instanceof Float32Array) this.takeVertices(first, values);
+    else this.takePose(first, frames, values);
+    this.tell(first, frames);
+  }
+
+  private takeVertices(first: number, values: Float32Array): void {
+    const scale = this.clip.layout.unitCm;
+    const at = 3 * this.measured * first;
+    for (let i = 0; i < values.length; i++) this.drawPoints[at + i] = values[i]! * scale;
+  }
+
+  private takePose(first: number, frames: number, values: Float64Array): void {
+    const { origins, points, rotations } = this.rig!.pose(values, frames);
+    const scale = this.clip.layout.unitCm;
+    const joints = this.measured;
+    for (let t = 0; t < frames; t++) {
+      const drawn = this.drawnAt(first + t);
+      const measured = this.measuredAt(first + t);
+      for (let i = 0; i < 3 * joints; i++) {
+        drawn[i] = origins[3 * joints * t + i]! * scale;
+        measured[i] = points[3 * joints * t + i]! * scale;
+      }
+      this.extras.forEach(({ joint, offset: [x, y, z] }, n) => {
+        const m = 9 * (joints * t + joint);
+        for (let axis = 0; axis < 3; axis++) {
+          const turned = rotations[m + 3 * axis]! * x! + rotations[m + 3 * axis + 1]! * y! + rotations[m + 3 * axis + 2]! * z!;
+          drawn[3 * (joints + n) + axis] = (origins[3 * (joints * t + joint) + axis]! + turned) * scale;
+        }
+      });
+    }
+  }
+
+  private tell(first: number, frames: number): void {
+    for (const listener of this.listeners) listener(first, frames);
+  }
+
+  /** A damaged run stands still at the last frame before it. */
+  private hold(run: number): void {
+    const { first, frames } = this.clip.runs[run]!;
+    for (let t = first; t < first + frames; t++) {
+      this.drawnAt(t).set(this.drawnAt(Math.max(0, first - 1)));
+      if (this.clip.layout.kind === "skeleton") this.measuredAt(t).set(this.measuredAt(Math.max(0, first - 1)));
+    }
+    this.tell(first, frames);
+  }
+}
