@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from kinepack.reproduce.bap import Cell
 
 HTML = (".html", ".htm")
+Step = Callable[[float], None]
 
-Paper = Annotated[str, typer.Argument(metavar="bap", help="Which papers.", show_default=False)]
+Paper = Annotated[str, typer.Argument(metavar="bap|cpca", help="Which papers.", show_default=False)]
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="The CMU files; by default $KINEPACK_DATA.", show_default=False),
@@ -36,45 +37,65 @@ def reproduce(
     """Print a paper's tables beside our figures on the same clips: published, ours, and why they differ.
 
     bap: Tables 1 and 2 of "Model Dependent Power Aware Compression Algorithms" and Table 1 of "BAP Sparsing".
+    cpca: the shape of Tables 2 and 3 and Figures 4, 6, 9 and 10 of "Simple and efficient compression of animation
+    sequences", on the mesh sequences in the data folder.
 
     Examples:
     kinepack reproduce bap --data cmu/
     kinepack reproduce bap --data cmu/ --count -o figures.html
+    kinepack reproduce cpca --data meshes/
     """
     from kinepack.errors import UsageError
     from kinepack.reproduce.clips import data_folder
 
+    if paper == "cpca":
+        from kinepack.cli.reproducing_meshes import reproduce_cpca
+
+        reproduce_cpca(data_folder(data), json=json)
+        return
     if paper != "bap":
-        raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there is: bap")
+        raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there are: bap, cpca")
     if output is not None:
         check_output(output, *HTML)
     _bap(data_folder(data), count=count, output=output, json=json)
 
 
 def _bap(folder: Path, *, count: bool, output: Path | None, json: bool) -> None:
-    from kinepack.reproduce.bap import cells
+    from kinepack.reproduce.bap import cells, reason
+    from kinepack.reproduce.bap_figures import figures_page
 
+    _measure(lambda step: cells(folder, count=count, progress=step), reason, json=json)
+    if output is not None:
+        _draw(folder, output, figures_page)
+
+
+def _wavelet(folder: Path, *, output: Path | None, json: bool) -> None:
+    from kinepack.reproduce.wavelet import cells, reason
+    from kinepack.reproduce.wavelet_figures import figures_page
+
+    _measure(lambda step: cells(folder, progress=step), reason, json=json)
+    if output is not None:
+        _draw(folder, output, figures_page)
+
+
+def _measure(cells: Callable[[Step], Iterable[Cell]], reason: Callable[[str], str], *, json: bool) -> None:
     with progress("Measuring", printing=json) as step:
         found = []
-        for cell in cells(folder, count=count, progress=step):
+        for cell in cells(step):
             found.append(cell)
             if json:
                 emit_json(dataclasses.asdict(cell))
     if not json:
-        _emit(found)
-    if output is not None:
-        _draw(folder, output)
+        _emit(found, reason)
 
 
-def _emit(found: Sequence[Cell]) -> None:
+def _emit(found: Sequence[Cell], reason: Callable[[str], str]) -> None:
     """A table per clip and figure, then the reasons."""
-    from kinepack.reproduce.bap import reason
-
     for table in dict.fromkeys(cell.table for cell in found):
         own = [cell for cell in found if cell.table == table]
         lines = [(c.clip, c.column, _cell(c.published), _cell(c.ours), c.unit, _off(c)) for c in own]
         emit_table(("clip", "figure", "published", "ours", "unit", "difference"), lines, title=table, left=2)
-    columns = dict.fromkeys(cell.column.partition(",")[0] for cell in found)
+    columns = dict.fromkeys(cell.column if reason(cell.column) else cell.column.partition(",")[0] for cell in found)
     reasons = dict.fromkeys(reason(column) for column in columns if reason(column))
     shown = [(next(c for c in columns if reason(c) == text), text) for text in reasons]
     emit_table(("figure", "how ours is made, and why it differs"), shown, left=2)
@@ -90,9 +111,8 @@ def _off(cell: Cell) -> str:
     return f"{100 * (cell.ours / cell.published - 1):+.1f} %"
 
 
-def _draw(folder: Path, output: Path) -> None:
+def _draw(folder: Path, output: Path, figures_page: Callable[[Path, Step], str]) -> None:
     from kinepack.container.writer import write_atomically
-    from kinepack.reproduce.bap_figures import figures_page
 
     with progress("Drawing") as step:
         write_atomically(output, figures_page(folder, step).encode())

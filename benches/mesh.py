@@ -1,0 +1,150 @@
+"""kine-mesh against mesh-cpca at its best k and c, whole files at equal KG error; and the memory of a 4 GB sequence.
+
+Usage: python benches/mesh.py rates [SEQUENCE ...] >> benches/results/mesh.jsonl
+       python benches/mesh.py table
+       python benches/mesh.py memory [GIGABYTES [CODEC]]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+import kinepack
+from kinepack.codecs.base import codec_from_spec
+from kinepack.codecs.mesh_cpca import payload_parts
+from kinepack.evaluate import evaluate
+from kinepack.metrics.base import METRICS
+from kinepack.model import MeshSequence
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("KINEPACK_DATA", ROOT.parent / "shared" / "data")) / "mesh"
+RESULTS = ROOT / "benches" / "results" / "mesh.jsonl"
+TARGETS = (1.0, 0.5, 0.1)
+CLUSTERS = (1, 2, 4, 8, 16)
+COMPONENTS = tuple(range(1, 151))
+ORDER = "face_order=any"
+"""Faces in the cheapest order, for both codecs: the paper's Edgebreaker does not keep it either."""
+
+
+class Search:
+    """mesh-cpca's cheapest (k, c) for an error, by Eq. 4 before anything is encoded."""
+
+    def __init__(self, source: MeshSequence) -> None:
+        self.source = source
+        self.error = lru_cache(maxsize=None)(self._error)
+
+    def spec(self, k: int, c: int) -> str:
+        return f"mesh-cpca:k={k},c={c},starts=1,{ORDER}"
+
+    def _error(self, k: int, c: int) -> float:
+        codec = codec_from_spec(self.spec(k, c))
+        copy = codec.decode(codec.encode(self.source))
+        return METRICS["kg"].measure(self.source, copy)
+
+    def bits(self, k: int, c: int) -> int:
+        frames, vertices, _ = self.source.vertices.shape
+        return 18 * (k * c * 3 * frames + c * vertices)
+
+    def best(self, target: float) -> str | None:
+        frames, vertices, _ = self.source.vertices.shape
+        found: tuple[int, int] | None = None
+        for k in CLUSTERS:
+            allowed = [c for c in COMPONENTS if c <= min(3 * frames, vertices // k)]
+            allowed = [c for c in allowed if found is None or self.bits(k, c) < self.bits(*found)]
+            if not allowed or self.error(k, allowed[-1]) > target:
+                continue
+            low, high = -1, len(allowed) - 1
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self.error(k, allowed[middle]) <= target else (middle, high)
+            found = k, allowed[high]
+        return self.spec(*found) if found else None
+
+
+def rates(names: list[str]) -> Iterator[str]:
+    for name in names or sorted(path.stem for path in DATA.glob("*.npz")):
+        source = kinepack.read(DATA / f"{name}.npz")
+        assert isinstance(source, MeshSequence)
+        search = Search(source)
+        for target in TARGETS:
+            goal = f"kg<={target}"
+            rows = [evaluate(source, f"kine-mesh:{order}", target=goal) for order in (ORDER, "face_order=kept")]
+            spec = search.best(target)
+            rows += [evaluate(source, spec)] if spec else []
+            for row in rows:
+                yield json.dumps({"goal": goal, **row.to_dict(), "source": name})
+
+
+def table() -> Iterator[str]:
+    """Bits per vertex and frame of whole files, and how many times smaller."""
+    rows = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    for goal in dict.fromkeys(row["goal"] for row in rows):
+        ratios = []
+        yield f"| {goal} | mesh-cpca | kine-mesh | times smaller | encode s | decode s |\n|---|---|---|---|---|---|"
+        for name in dict.fromkeys(row["source"] for row in rows):
+            own = [r for r in rows if (r["goal"], r["source"]) == (goal, name)]
+            ours = next(r for r in own if r["codec"] == "kine-mesh" and ORDER in r["settings"])
+            theirs = next((r for r in own if r["codec"] == "mesh-cpca"), None)
+            numbers = ours["frames"] * ours["numbers_per_frame"] / 3
+            if theirs is None:
+                continue
+            ratios.append(theirs["file_bytes"] / ours["file_bytes"])
+            sizes = [8 * row["file_bytes"] / numbers for row in (theirs, ours)]
+            times = f"{ours['encode_s']:.1f} | {ours['decode_s']:.3f}"
+            yield f"| {name} | {sizes[0]:.3f} | {sizes[1]:.3f} | {ratios[-1]:.1f} | {times} |"
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        yield f"| geometric mean | | | {mean:.2f} | | |\n"
+
+
+def memory(gigabytes: float, spec: str) -> Iterator[str]:
+    """Encodes a memory-mapped synthetic sequence; peak resident memory, file pages of the map included."""
+    frames = 300
+    side = int(math.sqrt(gigabytes * 1e9 / (frames * 12)))
+    with tempfile.TemporaryDirectory() as folder:
+        source = _synthetic(Path(folder) / "big.f32", frames, side)
+        begin = time.perf_counter()
+        stream = codec_from_spec(spec).encode(source)
+        seconds = time.perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    parts = payload_parts(stream) if stream.setup and spec.startswith("mesh-cpca") else {}
+    row = {"goal": "memory", "codec": spec, "source_bytes": source.vertices.nbytes, "peak_bytes": peak}
+    yield json.dumps({**row, "encode_s": seconds, "payload_bytes": stream.payload_bytes, **parts})
+
+
+def _synthetic(path: Path, frames: int, side: int) -> MeshSequence:
+    """A sheet of side x side vertices with a few travelling waves, written frame by frame."""
+    y, x = np.mgrid[:side, :side].reshape(2, -1).astype(np.float32) / side
+    with path.open("wb") as out:
+        for frame in range(frames):
+            t = frame / frames * 6.28
+            z = 0.1 * np.sin(9 * x + t) + 0.05 * np.sin(14 * y - 2 * t) + 0.02 * np.sin(31 * x * y + 3 * t)
+            out.write(np.stack([x, y, z], axis=1).astype("<f4").tobytes())
+    corner = (np.arange(side - 1)[:, None] * side + np.arange(side - 1)).ravel()
+    faces = np.concatenate(
+        [np.stack([corner, corner + 1, corner + side], 1), np.stack([corner + 1, corner + side + 1, corner + side], 1)]
+    )
+    vertices = np.memmap(path, "<f4", "r", shape=(frames, side * side, 3))
+    return MeshSequence(vertices, faces.astype(np.int32), name="synthetic")
+
+
+if __name__ == "__main__":
+    job, *rest = sys.argv[1:]
+    if job == "rates":
+        lines = rates(rest)
+    elif job == "memory":
+        lines = memory(float(rest[0]) if rest else 4.0, rest[1] if len(rest) > 1 else "mesh-cpca:k=1,c=8")
+    else:
+        lines = table()
+    for line in lines:
+        print(line, flush=True)

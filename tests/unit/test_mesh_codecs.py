@@ -1,0 +1,162 @@
+"""The mesh codecs: sizes of the equations, errors that fall, random access, automatic k, large and odd meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import kinepack
+from kinepack import samples
+from kinepack.codecs.base import Topology, codec_from_spec
+from kinepack.codecs.mesh_cpca import HEADER, MeshCpca, payload_parts
+from kinepack.errors import ConfigError
+from kinepack.metrics.base import METRICS
+from kinepack.model import MeshSequence
+from kinepack.testing import awkward_meshes
+from kinepack.transforms.clustering import Lloyd, cluster
+from kinepack.transforms.mesh_pca import decompose, trajectories
+from kinepack.transforms.mesh_weights import dequantize_weights, hierarchy_of, quantize_weights
+
+CODECS = ("mesh-pca", "mesh-pca-lpc", "mesh-cpca", "kine-mesh")
+
+
+@pytest.fixture(scope="module")
+def fish() -> MeshSequence:
+    mesh = samples.fish()
+    assert isinstance(mesh, MeshSequence)
+    return mesh
+
+
+def error(mesh: MeshSequence, spec: str, metric: str = "d_a") -> float:
+    codec = codec_from_spec(spec)
+    return METRICS[metric].measure(mesh, codec.decode(codec.encode(mesh)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 7])
+@pytest.mark.parametrize("c", [2, 5])
+def test_cpca_bytes_are_those_of_equation_3(fish: MeshSequence, k: int, c: int) -> None:
+    stream = MeshCpca(k=k, c=c, index="bits", starts=1).encode(fish)
+    frames, vertices, _ = fish.vertices.shape
+    bits = 18 * k * c * 3 * frames + 18 * c * vertices + 5 * vertices
+    assert 0 <= stream.payload_bytes - HEADER.size - bits / 8 < 3
+
+
+def test_cpca_bytes_are_those_of_equation_4_and_5(fish: MeshSequence) -> None:
+    frames, vertices, _ = fish.vertices.shape
+    k, c, c_star = 4, 6, 8
+    plain = payload_parts(MeshCpca(k=k, c=c, q_c=16, q_w=14, starts=1).encode(fish))
+    assert abs(plain["basis"] + plain["weights"] - (16 * k * c * 3 * frames + 14 * c * vertices) / 8) < 2
+    twice = payload_parts(MeshCpca(k=k, c=c, c_star=c_star, q_c=16, q_w=14, starts=1).encode(fish))
+    bits = 16 * k * c * c_star + 14 * 3 * frames * c_star + 14 * c * vertices
+    assert abs(twice["basis"] + twice["weights"] - bits / 8) < 3
+    assert twice["index"] < 5 * vertices / 8
+
+
+def test_cpca_error_falls_with_k_and_c(fish: MeshSequence) -> None:
+    by_k = [error(fish, f"mesh-cpca:k={k},c=3") for k in (1, 3, 9)]
+    by_c = [error(fish, f"mesh-cpca:k=3,c={c}") for c in (1, 3, 6)]
+    assert by_k == sorted(by_k, reverse=True)
+    assert by_c == sorted(by_c, reverse=True)
+
+
+def test_second_pca_costs_little_when_it_keeps_enough(fish: MeshSequence) -> None:
+    whole = error(fish, "mesh-cpca:k=5,c=6")
+    errors = [error(fish, f"mesh-cpca:k=5,c=6,c_star={star}") for star in (4, 8, 20)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1.2 * whole + 0.05
+
+
+def test_means_and_index_modes_agree(fish: MeshSequence) -> None:
+    codec = MeshCpca(k=4, c=4, means=True)
+    a = codec.decode(codec.encode(fish))
+    codec = MeshCpca(k=4, c=4, means=True, index="bits", segment_s=0.5)
+    b = codec.decode(codec.encode(fish))
+    assert np.array_equal(a.vertices, b.vertices)  # type: ignore[union-attr]
+
+
+def test_automatic_k_stops_at_the_error_or_at_the_budget(fish: MeshSequence) -> None:
+    seen: list[float] = []
+    stream = MeshCpca(k=0, c=4, max_error=2.0).encode(fish, seen.append)
+    assert METRICS["d_a"].measure(fish, MeshCpca.decode(stream)) <= 2.05
+    assert seen == sorted(seen)
+    assert MeshCpca(k=0, c=4, max_error=0.0, budget=30_000).encode(fish).payload_bytes <= 30_000
+
+
+def test_more_starts_are_never_worse() -> None:
+    points = np.random.default_rng(0).normal(size=(300, 6)) * np.array([9, 5, 3, 1, 1, 1])
+    how = Lloyd(2)
+    errors = [cluster(points, 5, how=how, seed=4, starts=n).error for n in (1, 3, 6)]
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("shape", [(5, 200), (90, 20)])
+def test_covariance_of_either_side_gives_the_same_components(shape: tuple[int, int]) -> None:
+    frames, count = shape
+    vertices = np.random.default_rng(2).normal(size=(frames, count, 3)).astype(np.float32)
+    found = decompose(vertices, 400)
+    whole = found.mean + found.weights @ found.basis
+    np.testing.assert_allclose(whole, trajectories(vertices), atol=1e-5)
+    np.testing.assert_allclose(found.basis @ found.basis.T, np.eye(len(found.basis)), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", list(awkward_meshes()))
+@pytest.mark.parametrize("descend", [True, False])
+def test_weights_decode_to_what_the_quantiser_says(name: str, descend: bool) -> None:
+    mesh = awkward_meshes()[name]
+    count = mesh.vertices.shape[1]
+    tree = hierarchy_of(mesh.faces, count)
+    assert sorted(tree.order.tolist()) == list(range(count))
+    wanted = np.random.default_rng(1).normal(size=(count, 14)) * np.geomspace(300, 0.5, 14)
+    levels, decoded = quantize_weights(tree, wanted, descend=descend)
+    np.testing.assert_array_equal(dequantize_weights(tree, levels), decoded)
+    if not descend:
+        assert np.abs(decoded - wanted).max() < 0.56
+
+
+def test_kine_mesh_error_falls_with_the_step(fish: MeshSequence) -> None:
+    errors = [error(fish, f"kine-mesh:step={step}", "kg") for step in (10, 3, 1, 0.1, 0.01)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 0.02
+
+
+def test_kine_mesh_beats_clustered_pca_by_far(fish: MeshSequence) -> None:
+    ours = len(kinepack.compress(fish, "kine-mesh", target="kg<=1"))
+    theirs = len(kinepack.compress(fish, "mesh-cpca:k=4", target="kg<=1"))
+    assert 4 * ours < theirs
+
+
+def test_kine_mesh_refuses_a_step_too_fine() -> None:
+    mesh = awkward_meshes()["wave"]
+    far = mesh.with_vertices(mesh.vertices + np.float32(1e7))
+    with pytest.raises(ConfigError, match="too fine"):
+        kinepack.compress(far, "kine-mesh:step=0.00001")
+
+
+@pytest.mark.parametrize("spec", ["kine-mesh:segment_s=0.3", "mesh-cpca:segment_s=0.3", "mesh-pca-lpc:segment_s=0.3"])
+def test_segments_are_cut_and_seekable(fish: MeshSequence, spec: str) -> None:
+    data = kinepack.compress(fish, spec)
+    with kinepack.open(data) as file:
+        assert len(file[0].record.segments) > 2
+        whole = file[0].decode()
+        part = file[0].decode(20, 23)
+    assert np.array_equal(part.vertices, whole.vertices[20:23])  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("spec", ["kine-mesh:face_order=any", "mesh-cpca:face_order=any"])
+def test_faces_in_any_order_are_the_same_surface(fish: MeshSequence, spec: str) -> None:
+    kept, free = kinepack.compress(fish, spec.partition(":")[0]), kinepack.compress(fish, spec)
+    assert len(free) <= len(kept)
+    copy = kinepack.decompress(free)
+    assert isinstance(copy, MeshSequence)
+    assert np.array_equal(copy.vertices, kinepack.decompress(kept).vertices)  # type: ignore[union-attr]
+    surface = [{min(tuple(np.roll(f, t).tolist()) for t in range(3)) for f in m.faces} for m in (fish, copy)]
+    assert surface[0] == surface[1]
+
+
+def test_long_sequences_are_split_into_transforms() -> None:
+    mesh = awkward_meshes()["wave"]
+    long = MeshSequence(np.concatenate([mesh.vertices] * 40), mesh.faces, 1 / 30, "long")
+    stream = codec_from_spec("kine-mesh").encode(long)
+    assert isinstance(stream.layout, Topology)
+    assert max(s.frames for s in stream.segments) <= 512
+    assert METRICS["kg"].measure(long, codec_from_spec("kine-mesh").decode(stream)) < 2
