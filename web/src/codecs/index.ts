@@ -4,12 +4,19 @@ import { unsupported } from "../errors.js";
 import type { ClipRecord } from "../container.js";
 import type { Codec } from "./base.js";
 import { deltaLzma } from "./delta-lzma.js";
+import { bapIndexing, frameDrop, mpeg4Float, sparseIndexing } from "./float-frames.js";
 import { kine } from "./kine.js";
+import { kineMesh } from "./kine-mesh.js";
+import { pca } from "./pca.js";
 import { raw } from "./raw.js";
+import { wavelet, waveletOptimized } from "./wavelet.js";
 import { zstdFloat } from "./zstd-float.js";
 
 export const codecs: ReadonlyMap<string, Codec> = new Map(
-  [raw, zstdFloat, deltaLzma, kine].map((codec) => [codec.id, codec]),
+  [
+    raw, zstdFloat, deltaLzma, kine, kineMesh, wavelet, waveletOptimized, pca, mpeg4Float, frameDrop, bapIndexing,
+    sparseIndexing,
+  ].map((codec) => [codec.id, codec]),
 );
 
 export function codecFor({ codec: id, codecVersion }: ClipRecord): Codec {
