@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HTML = (".html", ".htm")
 Step = Callable[[float], None]
 
-Paper = Annotated[str, typer.Argument(metavar="bap|cpca", help="Which papers.", show_default=False)]
+Paper = Annotated[str, typer.Argument(metavar="bap|cpca|wavelet", help="Which papers.", show_default=False)]
 Data = Annotated[
     Path | None,
     typer.Option("--data", metavar="FOLDER", help="The CMU files; by default $KINEPACK_DATA.", show_default=False),
@@ -39,11 +39,14 @@ def reproduce(
     bap: Tables 1 and 2 of "Model Dependent Power Aware Compression Algorithms" and Table 1 of "BAP Sparsing".
     cpca: the shape of Tables 2 and 3 and Figures 4, 6, 9 and 10 of "Simple and efficient compression of animation
     sequences", on the mesh sequences in the data folder.
+    wavelet: Tables 1 and 2, Figure 2 and sections 6.2 and 6.3 of "Adapting Wavelet Compression to Human Motion
+    Capture Clips".
 
     Examples:
     kinepack reproduce bap --data cmu/
     kinepack reproduce bap --data cmu/ --count -o figures.html
     kinepack reproduce cpca --data meshes/
+    kinepack reproduce wavelet --data cmu/ -o figures.html
     """
     from kinepack.errors import UsageError
     from kinepack.reproduce.clips import data_folder
@@ -53,10 +56,13 @@ def reproduce(
 
         reproduce_cpca(data_folder(data), json=json)
         return
-    if paper != "bap":
-        raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there are: bap, cpca")
+    if paper not in ("bap", "wavelet"):
+        raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there are: bap, cpca, wavelet")
     if output is not None:
         check_output(output, *HTML)
+    if paper == "wavelet":
+        _wavelet(data_folder(data), output=output, json=json)
+        return
     _bap(data_folder(data), count=count, output=output, json=json)
 
 

@@ -7,7 +7,7 @@ clip -> cubic interpolating wavelets by lifting -> the kn/r largest coefficients
 bone length -> 16-bit codes, widest wavelets first, with codes for zero runs and ends of signals -> DEFLATE (optional)
 
 Deviations, explained in docs/codecs/wavelet.md:
-1. steps follow the smallest kept coefficient (`precision`), where the paper spreads 16 bits over a signal's range;
+1. steps follow the largest dropped coefficient (`precision`), where the paper spreads 16 bits over a signal's range;
 2. coefficients over 15 bits take three codes;
 3. DEFLATE works on byte planes and has no gzip header;
 4. clips over `segment_s` are cut into segments that are transformed apart.
@@ -51,6 +51,8 @@ from kinepack.transforms.wavelet_selection import (
 Array = NDArray[np.float64]
 SETUP = struct.Struct("<B")
 """1 if blocks are deflated, else 0."""
+FINER = 256
+"""How much finer than 16 bits over a signal's range steps may become."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class WaveletCodec(Codec):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """Joint and kind, as "joint.kind", -> values [frames] of the channels of some joints; nothing else is decoded."""
+        """Values [frames] by "joint.kind" of the channels of some joints; nothing else is decoded."""
         skeleton = clip_skeleton(stream)
         wanted = {skeleton.index(j) if isinstance(j, str) else j for j in joints}
         chosen = np.array([i for i, c in enumerate(skeleton.channels) if c.joint in wanted], np.int32)
@@ -95,7 +97,7 @@ class Wavelet(WaveletCodec):
         low=1.0, high=2000.0, quality="lower",
     )  # fmt: skip
     precision: float = param(
-        2.0, "quantiser steps in the smallest kept coefficient; 0: 16 bits over each signal's range, as the paper",
+        2.0, "quantiser steps in the largest dropped coefficient; 0: 16 bits over each signal's range, as the paper",
         low=0.0, high=1000.0,
     )  # fmt: skip
     gzip: bool = param(True, "DEFLATE, gzip's algorithm, over each segment")
@@ -106,13 +108,14 @@ class Wavelet(WaveletCodec):
         runs = [wavelet.forward(source.values[a:b]) for a, b in segment_ranges(source, self.segment_s)]
         scores = [standard_scores(coefficients, scale) for coefficients in runs]
         kept = standard_selection(scores, self.ratio)
-        theta = smallest_kept(scores, kept)
+        theta = largest_dropped(scores, kept)
         quantized = [self._quantize(c, k, theta, scale) for c, k in zip(runs, kept, strict=True)]
         return wavelet_stream(source, self.segment_s, quantized, deflate=self.gzip)
 
     def _quantize(self, coefficients: Array, kept: NDArray[np.bool_], theta: float, scale: Array) -> Quantized:
-        steps = np.full(len(scale), theta / self.precision) if self.precision else None
-        steps = full_range_steps(coefficients, kept, scale) if steps is None else steps
+        steps = full_range_steps(coefficients, kept, scale)
+        if self.precision and theta:
+            steps = np.maximum(theta / self.precision, steps / FINER)
         return quantize(coefficients, kept, steps, scale)
 
 
@@ -124,10 +127,9 @@ def standard_selection(scores: Sequence[Array], ratio: float) -> list[NDArray[np
     return [part.reshape(s.shape) & (s > 0) for part, s in zip(parts, scores, strict=True)]
 
 
-def smallest_kept(scores: Sequence[Array], kept: Sequence[NDArray[np.bool_]]) -> float:
-    """The least score of a kept coefficient, in centimetres."""
-    found = [float(s[k].min()) for s, k in zip(scores, kept, strict=True) if k.any()]
-    return max(min(found, default=1.0), 1e-12)
+def largest_dropped(scores: Sequence[Array], kept: Sequence[NDArray[np.bool_]]) -> float:
+    """The highest score of a coefficient that is not kept, in centimetres."""
+    return max(float(np.where(k, 0.0, s).max(initial=0.0)) for s, k in zip(scores, kept, strict=True))
 
 
 def wavelet_stream(source: Clip, segment_s: float, runs: Sequence[Quantized], *, deflate: bool) -> Stream:

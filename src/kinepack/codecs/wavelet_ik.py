@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -123,6 +123,23 @@ class WaveletIk(WaveletOptimized):
         model = model_from(stream, np.concatenate(parts))
         assert isinstance(model, Clip)
         return model
+
+    @classmethod
+    def decode_channels(
+        cls,
+        stream: Stream,
+        joints: Iterable[str | int],
+        window: Window | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> dict[str, Array]:
+        """Values [frames] by "joint.kind"; joints that the solver may move cost a decode of the whole pose."""
+        skeleton, (base, corrections) = clip_skeleton(stream), split_layers(stream, limits)
+        wanted = [skeleton.index(j) if isinstance(j, str) else j for j in joints]
+        if not corrections.layer or set(wanted).isdisjoint(ik.chains_of(skeleton, corrections.joints).joints.tolist()):
+            return super().decode_channels(base, wanted, window, limits)
+        values = cls.decode(stream, window, limits).values
+        chosen = [(i, c) for i, c in enumerate(skeleton.channels) if c.joint in wanted]
+        return {f"{skeleton.joints[c.joint].name}.{c.kind}": values[:, i] for i, c in chosen}
 
 
 def effector_joints(skeleton: Skeleton, names: str) -> list[int]:

@@ -83,7 +83,7 @@ class WaveletQuaternion(WaveletCodec):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """Joint and kind, as "joint.kind", -> values [frames] of the channels of some joints; nothing else is decoded."""
+        """Values [frames] by "joint.kind" of the channels of some joints; nothing else is decoded."""
         skeleton = clip_skeleton(stream)
         wanted = [skeleton.index(j) if isinstance(j, str) else j for j in joints]
         columns = _decode_joints(stream, wanted, window, limits)

@@ -1,7 +1,7 @@
 """The cubic interpolating wavelet over a whole clip, undone only where a window needs it.
 
 The transform goes all the way down to one approximation row, so a signal that does not move costs one
-coefficient. A frame depends on about ten coefficients of every band, so a window's cost grows with its length and
+coefficient. A frame depends on at most twenty coefficients of every band, so a window's cost grows with its length and
 with the logarithm of the clip's.
 """
 

@@ -1,0 +1,60 @@
+"""Figure 2 of the wavelet paper, and pictures like its Figures 3 and 4, in one HTML page."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from pathlib import Path
+
+from kinepack.api import compress, decompress
+from kinepack.codecs.base import Progress
+from kinepack.report.drawing import MARKERS, PALETTE, figure, style, to_svg
+from kinepack.report.page import page
+from kinepack.report.picture import overlay_png
+from kinepack.reproduce.wavelet import cmu_clip, mean_curves
+
+SHOWN = (("wavelet", 24), ("wavelet-optimized", 60), ("wavelet-ik", 75))
+"""Settings that give files of about the same size."""
+
+
+def figures_page(folder: Path, progress: Progress | None = None) -> str:
+    """The page; needs matplotlib."""
+    curves = mean_curves(folder, progress)
+    plot = "Figure 2: mean e_x over 15 CMU clips at a compression ratio of whole files."
+    sections = [_section(plot, curves_svg(curves)), *map(_picture_section, _pictures(folder))]
+    summary = "The figures of Beaudoin, Poulin and van de Panne 2007, measured by Kinepack on CMU clips."
+    return page("Wavelet figures", summary, sections)
+
+
+def curves_svg(curves: dict[str, list[tuple[float, float]]]) -> str:
+    """Figure 2."""
+    with style():
+        drawn = figure(7.0, 4.4)
+        axes = drawn.subplots()
+        for (name, points), colour, marker in zip(curves.items(), PALETTE, MARKERS, strict=False):
+            axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=name)
+        axes.set_xlabel("compression ratio")
+        axes.set_ylabel("mean e_x, cm")
+        axes.set_yscale("log")
+        axes.legend()
+        return to_svg(drawn, "Mean e_x over compression ratio")
+
+
+def _pictures(folder: Path) -> list[tuple[str, bytes]]:
+    """Figures 3 and 4: the running clip at about the same size with three codecs."""
+    clip = cmu_clip("09_01", folder)
+    pictures = []
+    for codec, ratio in SHOWN:
+        copy = decompress(compress(clip, f"{codec}:ratio={ratio}"))
+        pictures.append((f"{codec}, r = {ratio}: the original in grey, the copy in red.", overlay_png(clip, copy, 6)))
+    return pictures
+
+
+def _picture_section(shown: tuple[str, bytes]) -> str:
+    text, png = shown
+    data = base64.b64encode(png).decode()
+    return _section(text, f'<img alt="{escape(text)}" style="max-width:100%" src="data:image/png;base64,{data}">')
+
+
+def _section(text: str, content: str) -> str:
+    return f"<section><figure>{content}<figcaption>{escape(text)}</figcaption></figure></section>"
