@@ -280,6 +280,11 @@ int32_t kp_sparse_indexed_decode(const uint8_t *data, size_t size, size_t rows, 
 
 /* ---- encoder's rows ------------------------------------------------------------------------------------------- */
 
+static inline double size_of(double value)
+{
+    return value < 0 ? -value : value;
+}
+
 /* Number of edges below the value, by halving. */
 static size_t bucket_of(const double *edges, size_t buckets, double value)
 {
@@ -331,16 +336,14 @@ int32_t kp_index_rows(const double *x, size_t rows, size_t width, size_t fdf, co
                 continue;
             }
             size_t at = r * (width - fdf) + c - fdf;
-            double rest = closed ? step : carry[c] + step, distance = rest - mean[c];
-            released[at] = (distance < 0 ? -distance : distance) > threshold[c];
-            after[c] = before[c];
-            indices[at] = 0;
-            if (released[at]) {
-                size_t index = bucket_of(edges, buckets, rest);
-                indices[at] = (uint16_t)index;
-                after[c] += table[index];
-                rest = 0;
-            }
+            double rest = closed ? step : carry[c] + step;
+            size_t index = bucket_of(edges, buckets, rest);
+            released[at] = size_of(rest - mean[c]) > threshold[c];
+            if (closed && threshold[c] >= 0) /* a release that brings the decoder no nearer is left out */
+                released[at] &= size_of(rest - (double)table[index]) < size_of(rest);
+            indices[at] = released[at] ? (uint16_t)index : 0;
+            after[c] = released[at] ? before[c] + table[index] : before[c];
+            rest = released[at] ? 0 : rest;
             carry[c] = rest;
         }
     }

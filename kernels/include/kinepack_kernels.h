@@ -183,7 +183,8 @@ int32_t kp_bucket_sums(const double *numbers, size_t rows, size_t width, const i
                        const double *edges, size_t buckets, double *sums, double *counts);
 
 /* The encoder's rows of one table: x[(rows + 1) * width], its first row and that of out[(rows + 1) * width] are the
- * poses before. A value is released when |accumulated - mean| > threshold. edges[buckets - 1] ascend. deltas[rows *
+ * poses before. A value is released when |accumulated - mean| > threshold and, in a closed loop, when that brings it
+ * nearer; a threshold below zero releases always. edges[buckets - 1] ascend. deltas[rows *
  * fdf], indices and released [rows * (width - fdf)], carry[width] is read and updated. */
 int32_t kp_index_rows(const double *x, size_t rows, size_t width, size_t fdf, const double *edges, const float *table,
                       size_t buckets, const double *mean, const double *threshold, uint32_t closed, double *carry,

@@ -74,10 +74,10 @@ def test_indexed_bytes_are_equation_6(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", TABLE_1_000)
 def test_sparse_indexing_saves_what_the_paper_says(name: str, folder: Path) -> None:
     clip = _clip(name, folder)
-    for loop, least in (("off", 0.25), ("on", 0.23)):
+    for loop, least, most in (("off", 0.25, 0.40), ("on", 0.28, 0.47)):
         indexed = kb(clip, f"bap-indexing:closed_loop={loop}")
         saved = 1 - kb(clip, f"sparse-indexing:k=0.1,closed_loop={loop}") / indexed
-        assert least <= saved <= 0.40, loop
+        assert least <= saved <= most, loop
 
 
 @pytest.mark.parametrize("name", TABLE_1_004)
