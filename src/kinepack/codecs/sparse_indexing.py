@@ -11,8 +11,8 @@ Mobile Computers, section 4. Deviations, besides those of `bap-indexing`:
    and the rows hold the indices of the released ones. Columns that never move take nothing, columns that are nearly
    always released keep an index in every row.
 3. Tables are half floats unless a number is too large for them.
-4. With `closed_loop` the accumulated value is the distance to what the decoder holds, and a release that would bring it no
-   nearer is left out.
+4. With `closed_loop` the accumulated value is the distance to what the decoder holds, and a release that would bring
+   it no nearer is left out.
 """
 
 from __future__ import annotations
