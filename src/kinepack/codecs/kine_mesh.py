@@ -109,7 +109,9 @@ class KineMesh(Codec):
             levels = mesh_basis.decode_levels(run.data[0], 3 * (components + 1), run.frames)
             basis = mesh_basis.inverse(levels, step)
             with np.errstate(all="ignore"):  # a corrupt step may overflow; model_from tells
-                return np.asarray(weights @ basis, np.float32).reshape(run.frames, -1)
+                paths = basis.transpose(0, 2, 1).reshape(3 * run.frames, -1) @ weights.T
+                frames = paths.reshape(run.frames, 3, -1).transpose(0, 2, 1)
+                return np.asarray(frames, np.float32).reshape(run.frames, -1)
 
         return decode_segments(stream, window, limits, decode_one)
 

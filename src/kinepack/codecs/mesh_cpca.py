@@ -47,6 +47,8 @@ HEADER = struct.Struct("<HIIBBBffff")
 """k, c, c*, q_c, q_w, flags; largest magnitudes of eigentrajectories, weights, second-PCA coefficients, means."""
 ORDERED, MEANS = 1, 2
 MOST_CLUSTERS = 4096
+MOST_COORDINATES = 1 << 25
+"""Numbers of all points on all axes that are kept in memory; larger sequences lose their last axes."""
 
 
 class Header(NamedTuple):
@@ -167,7 +169,7 @@ def analyse(
     vertices: NDArray[np.float32], k: int, *, codec: MeshCpca, progress: Callable[[float], None] | None = None
 ) -> Clustered:
     """Steps 1 to 5 of section 3.2, then the weights of Eq. 2."""
-    points, axes = _coordinates(vertices)
+    points, axes = _coordinates(vertices, max(40 + 4 * codec.c, MOST_COORDINATES // vertices.shape[1]))
     how = Lloyd(min(codec.c, points.shape[1]), centred=codec.means)
     leading = points[:, : max(40, 4 * codec.c)]
     index = cluster(leading, k, how=how, seed=codec.seed, starts=codec.starts, step=progress).index
@@ -210,9 +212,9 @@ def payload_parts(stream: Stream) -> dict[str, int]:
     return {"basis": rows + second, "weights": weights, "means": means, "index": index, "header": HEADER.size}
 
 
-def _coordinates(vertices: NDArray[np.float32]) -> tuple[Array, Array]:
+def _coordinates(vertices: NDArray[np.float32], most: int) -> tuple[Array, Array]:
     """Trajectories as points [V, d] on orthonormal axes [d, 3F] that hold all of them, the origin at zero."""
-    found = decompose(vertices, min(3 * vertices.shape[0], vertices.shape[1]))
+    found = decompose(vertices, min(3 * vertices.shape[0], vertices.shape[1], most))
     along = found.basis @ found.mean
     rest = found.mean - along @ found.basis
     size = float(np.linalg.norm(rest))

@@ -36,7 +36,7 @@ class MeshSequence:
             raise UsageError(f"a mesh sequence needs [triangles, 3] faces, not {list(faces.shape)}")
         if faces.size and not (faces.min() >= 0 and faces.max() < vertices.shape[1]):
             raise UsageError("a face names a vertex that does not exist")
-        if not np.isfinite(vertices).all():
+        if not all(np.isfinite(frame).all() for frame in vertices):  # the array may be a map larger than memory
             frame, vertex, _ = np.argwhere(~np.isfinite(vertices))[0]
             raise UsageError(f"frame {frame}, vertex {vertex} is not finite")
         if not (np.isfinite(self.unit_cm) and self.unit_cm > 0):

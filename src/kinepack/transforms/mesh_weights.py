@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 Levels = NDArray[np.int32]
 FEATURES = 10
 """Leading components that predictors are fitted to."""
+REFITS = (0, 1, 2, 3, 4, 6, 8, FEATURES)
+"""Components before which they are fitted anew."""
 AFFINITY = Affinity(bulge=0.3, damping=2.0, far=0.5)
 FINER, FINEST = 0.92, 0.55
 """Steps shrink by FINER from a level to the next coarser one, down to FINEST: coarse errors spread."""
@@ -52,7 +54,7 @@ def quantize_weights(tree: Hierarchy, wanted: Array, *, descend: bool = True) ->
     past = np.zeros(tree.vertices)
     for j in range(count):
         column = wanted[tree.order, j]
-        if j <= FEATURES:
+        if j in REFITS:
             predictors = mesh_predictors(tree, features[:j], AFFINITY)
             influence = mesh_influence(tree, predictors) if descend else None
         found, values = mesh_quantize(tree, predictors, steps=steps, rounding=ROUNDING, wanted=column)
@@ -76,7 +78,7 @@ def dequantize_weights(tree: Hierarchy, levels: Levels) -> Array:
     decoded = np.empty((count, tree.vertices))
     with np.errstate(all="ignore"):  # levels that no encoder writes may overflow; model_from tells
         for j in range(count):
-            if j <= FEATURES:
+            if j in REFITS:
                 predictors = mesh_predictors(tree, decoded[:j], AFFINITY)
             decoded[j] = mesh_synthesise(tree, predictors, steps=steps, levels=np.ascontiguousarray(levels[j]))
     out = np.empty((tree.vertices, count))
