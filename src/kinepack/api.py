@@ -20,7 +20,7 @@ from kinepack.metrics.measure import measure_all
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
 from kinepack.reader import Reader, read_statics
 
-DEFAULT_CODECS: dict[type, str] = {Clip: "delta-lzma", MeshSequence: "delta-lzma"}
+DEFAULT_CODECS: dict[type, str] = {Clip: "delta-lzma", MeshSequence: "kine-mesh"}
 KINE = ".kine"
 DEFAULT_OPTIONS = WriteOptions()
 Place = str | Path

@@ -20,6 +20,7 @@ from kinepack.cli import (
     playing,
     reproducing,
     searching,
+    segmenting,
     serving,
     turning,
 )
@@ -27,7 +28,7 @@ from kinepack.cli.guard import guarded
 
 PANELS: dict[str, Sequence[Callable[..., None]]] = {
     "Files": (packing.compress, packing.decompress, looking.info, turning.convert),
-    "Playing": (playing.play, playing.report),
+    "Playing": (playing.play, playing.report, segmenting.segment),
     "Measuring": (looking.compare, measuring.evaluate, measuring.curve, searching.search, reproducing.reproduce),
     "Libraries": (batching.batch, libraries.stats),
     "Streaming": (serving.serve, serving.live),
