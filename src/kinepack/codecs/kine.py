@@ -28,8 +28,8 @@ from kinepack.transforms.held import Hold, find_hold, without_held
 
 BUDGETS = {
     "fast": Budget(sweeps=1, grid=4, links=3),
-    "default": Budget(sweeps=5, grid=2, links=6),
-    "best": Budget(sweeps=12, grid=1, links=8),
+    "default": Budget(sweeps=8, grid=1, links=6),
+    "best": Budget(sweeps=20, grid=1, links=8),
 }
 PEAK_ROUNDS = 3
 

@@ -9,7 +9,7 @@ from kinepack._kernels._kine import Prediction
 
 MOST = 6
 """Regressors a track may have."""
-REGRESSOR_BITS = 11.0
+REGRESSOR_BITS = 14.0
 """What naming one and its weight costs."""
 WEIGHT_LIMIT = 2047
 
