@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._faces import FACE_POLICIES, decode_faces, encode_faces
+from kinepack._kernels._faces import FACE_POLICIES, decode_faces, encode_faces, plain_faces
 from kinepack.container.layout import DIGEST_BYTES, FLOAT64, ByteReader, ByteWriter, StaticKind
 from kinepack.errors import Corrupt, UnsupportedVersion, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -30,17 +30,9 @@ def pack_mesh(faces: NDArray[np.int32], vertices: int, unit_cm: float) -> bytes:
     head.data += FLOAT64.pack(unit_cm)
     head.varint(len(faces))
     coded = [data for policy in FACE_POLICIES if (data := encode_faces(faces, vertices, policy)) is not None]
-    bodies = [(StaticKind.MESH, _plain_faces(faces)), *((StaticKind.CODED_MESH, data) for data in coded)]
+    bodies = [(StaticKind.MESH, plain_faces(faces)), *((StaticKind.CODED_MESH, data) for data in coded)]
     kind, body = min(bodies, key=lambda item: len(item[1]))
     return bytes([kind]) + bytes(head.data) + body
-
-
-def _plain_faces(faces: NDArray[np.int32]) -> bytes:
-    """Differences to the corner before, zigzag, in four byte planes, deflated."""
-    corners = faces.ravel().astype(np.int64)
-    steps = corners - np.concatenate([[0], corners[:-1]])[: len(corners)]
-    planes = ((steps << 1) ^ (steps >> 63)).astype("<u4").view(np.uint8).reshape(-1, 4).T
-    return zlib.compress(planes.tobytes(), 9)
 
 
 def unpack_static(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Skeleton | MeshStatic:
@@ -89,7 +81,7 @@ def _unpack_mesh(packed: bytes, limits: Limits, *, coded: bool) -> MeshStatic:
 
 
 def _differences(packed: bytes, count: int) -> NDArray[np.int64]:
-    """Inverse of `_plain_faces`."""
+    """Inverse of `plain_faces`."""
     planes = inflate(packed, 12 * count)
     if len(planes) != 12 * count:
         raise Corrupt("the mesh's faces are cut short")

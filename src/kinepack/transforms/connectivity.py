@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._faces import KEPT, WALKS, walk_faces
+from kinepack._kernels._faces import KEPT, WALKS, plain_faces, walk_faces
 
 
 def cheapest_order(faces: NDArray[np.int32], vertices: int) -> NDArray[np.int32]:
@@ -19,10 +19,10 @@ def cheapest_order(faces: NDArray[np.int32], vertices: int) -> NDArray[np.int32]
 def _cheapest(packed: bytes, vertices: int) -> NDArray[np.int32]:
     """Remembered, as a search over settings asks for the same mesh again and again."""
     faces = np.frombuffer(packed, np.int32).reshape(-1, 3)
-    best = walk_faces(faces, vertices, KEPT)
+    best = min(len(plain_faces(faces)), len(walk_faces(faces, vertices, KEPT)[0])), faces
     for policy in WALKS:
-        found = walk_faces(faces, vertices, policy)
+        data, walked = walk_faces(faces, vertices, policy)
         # Edges of three faces may pair otherwise in the new order, which would then not come back.
-        if len(found[0]) < len(best[0]) and np.array_equal(walk_faces(found[1], vertices, policy)[1], found[1]):
-            best = found
+        if len(data) < best[0] and np.array_equal(walk_faces(walked, vertices, policy)[1], walked):
+            best = len(data), walked
     return best[1]
