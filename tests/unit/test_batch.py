@@ -18,7 +18,7 @@ import pytest
 
 import kinepack
 from kinepack.batch import BatchSettings, Input, find_inputs, run_batch
-from kinepack.batch.cluster import UNIT_BYTES, UNIT_FILES, units_of
+from kinepack.batch.cluster import ANY_PORT, UNIT_BYTES, UNIT_FILES, units_of
 from kinepack.batch.journal import Journal
 from kinepack.errors import IOFailure, UsageError
 from kinepack.library import Library, verify
@@ -169,7 +169,7 @@ def test_killed_and_run_again(source: Path, tmp_path: Path, dest: str) -> None:
 def test_a_worker_that_dies_loses_nothing(source: Path, tmp_path: Path) -> None:
     """A real scheduler with worker processes of its own, one of which is killed in the middle of the run."""
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=ANY_PORT, silence_logs=50)
     victim = next(iter(cluster.workers.values())).pid
     killed = []
 

@@ -17,6 +17,8 @@ UNIT_FILES = 8
 """Small files share a unit, so that a unit's overhead does not matter; more would lose more to a crash."""
 AHEAD = 3
 """Units handed out for each thread of the cluster: enough to keep it busy, few enough to keep memory small."""
+ANY_PORT = "127.0.0.1:0"
+"""For Dask's status page: its own port may be taken by another cluster, which is no reason to complain."""
 PATIENCE_S = 60
 """How long a scheduler may have no worker."""
 
@@ -60,14 +62,17 @@ def _client(scheduler: str | None, workers: int | None, units: int) -> Iterator[
             if scheduler is None:
                 count = min(workers or _cores(), units)
                 cluster = distributed.LocalCluster(
-                    n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=ANY_PORT,
+                    silence_logs=logging.CRITICAL,
                 )
                 client = distributed.Client(stack.enter_context(cluster))
             else:
                 client = distributed.Client(scheduler, timeout=10)
             stack.enter_context(client)
             client.wait_for_workers(1, timeout=PATIENCE_S)
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             where = scheduler or "the local cluster"
             hint = "start one with: dask scheduler, then: dask worker ADDRESS" if scheduler else ""
             raise IOFailure(f"cannot reach {where}: {error or type(error).__name__}", hint=hint) from None
