@@ -16,7 +16,7 @@ class Limits:
     frames: int = 50_000_000
     vertices: int = 50_000_000
     faces: int = 100_000_000
-    values: int = 2_000_000_000
+    values: int = 500_000_000
     """Scalars in one decoded array (frames x channels, or frames x vertices x 3)."""
     segments: int = 10_000_000
     clips: int = 1_000_000

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import typer
 
@@ -61,6 +61,18 @@ def explain(error: BaseException) -> int:
         return IOFailure.exit_code
     complain(f"{type(error).__name__}: {error}", "this is a bug; KINEPACK_DEBUG=1 shows where", label="internal error")
     return INTERNAL
+
+
+def explain_usage(error: Any) -> int:
+    """One line for an option or argument that is unknown, missing or of the wrong kind."""
+    if not hasattr(error, "format_message"):
+        return explain(error)
+    if type(error).__name__ == "NoArgsIsHelpError":  # no command at all: the help is the answer
+        error.show()
+        return int(error.exit_code)
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "kinepack"
+    complain(error.format_message().rstrip("."), f"{command} --help")
+    return int(error.exit_code)
 
 
 def silence_stdout() -> None:
