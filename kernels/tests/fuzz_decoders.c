@@ -140,6 +140,51 @@ static void fuzz_kinematics(void)
     free(origin), free(point), free(scratch), free(out);
 }
 
+/* Faces decoded from noise, and random triangles coded by every policy. */
+static void fuzz_faces(const uint8_t *data, size_t size)
+{
+    size_t faces = next(60), vertices = 1 + next(40), word_count, byte_count, written;
+    uint32_t policy = next(9);
+    kp_faces_scratch(faces, vertices, &word_count, &byte_count);
+    uint32_t *words = buffer(word_count, 4), *behind = buffer(3 * faces, 4), *own = buffer(3 * faces, 4);
+    uint64_t *keys = buffer(3 * faces, 8);
+    uint8_t *bytes = buffer(byte_count, 1), *done = buffer(faces, 1), *out = buffer(2000, 1);
+    int32_t *source = buffer(3 * faces, 4), *walked = buffer(3 * faces, 4);
+    kp_faces_decode(data, size, walked, faces, vertices, policy, words, keys, bytes);
+    for (size_t i = 0; i < 3 * faces; i++) {
+        source[i] = (int32_t)next((uint32_t)vertices);
+        behind[i] = 0xFFFFFFFFu;
+    }
+    kp_faces_encode(source, faces, vertices, policy, behind, own, done, walked, words, keys, bytes, out, 2000, &written);
+    free(words), free(behind), free(own), free(keys), free(bytes), free(done), free(out), free(source), free(walked);
+}
+
+/* The hierarchy of a random graph, weights decoded on it from noise, and the quantiser. */
+static void fuzz_mesh(const uint8_t *data, size_t size)
+{
+    size_t vertices = 1 + next(60), edge_count = next(120), components = next(5), state_count, weight_count;
+    uint32_t *edges = buffer(2 * edge_count, 4), *scratch = buffer(25 * vertices + 1 + 6 * edge_count, 4);
+    for (size_t e = 0; e < edge_count; e++) {
+        edges[2 * e] = next((uint32_t)vertices);
+        edges[2 * e + 1] = next((uint32_t)vertices + (next(300) == 0));
+    }
+    uint32_t *order = buffer(vertices, 4), *starts = buffer(vertices + 1, 4), *refs = buffer(18 * vertices, 4);
+    uint8_t *spare = buffer(2 * vertices, 1), *rings = buffer(vertices, 1), *levels = buffer(vertices, 1);
+    kp_mesh_sizes(&state_count, &weight_count);
+    uint32_t *states = buffer(state_count, 4);
+    int32_t *weights = buffer(weight_count, 4), *q = buffer(components * vertices, 4);
+    uint16_t *past = buffer(vertices, 2);
+    double *predictors = buffer(18 * vertices, 8), *values = buffer(vertices, 8), *steps = buffer(256, 8);
+    if (kp_mesh_hierarchy(edges, edge_count, vertices, scratch, spare, order, starts, refs, rings, levels) == KP_OK) {
+        kp_mesh_decode(data, size, q, vertices, components, starts, refs, rings, levels, states, weights, past);
+        kp_mesh_predictors(vertices, starts, refs, rings, values, 0, 0.3, 2.0, 0.5, predictors);
+        if (components)
+            kp_mesh_synthesise(vertices, starts, refs, rings, levels, predictors, steps, q, values);
+    }
+    free(edges), free(scratch), free(order), free(starts), free(refs), free(spare), free(rings), free(levels);
+    free(states), free(weights), free(q), free(past), free(predictors), free(values), free(steps);
+}
+
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 2000;
@@ -153,6 +198,8 @@ int main(int argc, char **argv)
         fuzz_packing(data, size);
         fuzz_lifting();
         fuzz_kinematics();
+        fuzz_faces(data, size);
+        fuzz_mesh(data, size);
         free(data);
     }
     printf("%ld rounds\n", rounds);
