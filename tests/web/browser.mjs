@@ -2,6 +2,7 @@
 // Usage: node browser.mjs SCENARIO ARGUMENTS.json
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import * as measuring from "./bench.mjs";
 import * as scenarios from "./scenarios.mjs";
 
 const [name, argumentsPath] = process.argv.slice(2);
@@ -33,7 +34,7 @@ try {
   page.on("request", (request) => {
     if (/^https?:/.test(request.url())) hosts.add(new URL(request.url()).host);
   });
-  const found = await scenarios[name](page, options);
+  const found = await (scenarios[name] ?? measuring[name])(page, options);
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
   process.stdout.write(JSON.stringify({ ...found, faults, hosts: [...hosts] }));
 } finally {

@@ -61,7 +61,9 @@ def test_golden_streams(run_scenario: Scenario) -> None:
             raise AssertionError(f"{path.relative_to(GOLDEN)}: {error}") from None
 
 
-@pytest.mark.parametrize("codec", ["delta-lzma:step=0.3,segment_s=0.7", "zstd-float", "kine:error=0.3"])
+@pytest.mark.parametrize(
+    "codec", ["delta-lzma:step=0.3,segment_s=0.7", "zstd-float", "kine:error=0.3", "kine:exact=true"]
+)
 def test_whole_clips(run_scenario: Scenario, codec: str) -> None:
     data = kinepack.compress(human(), codec)
     (result,) = decoded(run_scenario, {"clip.kine": data})

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import threading
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,12 +46,17 @@ def _check_built() -> None:
 
 @pytest.fixture(scope="session")
 def run_scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    """Runs a function of scenarios.mjs with options; faults of the page fail the test."""
+    """Runs a function of scenarios.mjs with options."""
+    return scenario_runner(tmp_path_factory.mktemp("scenarios"))
+
+
+def scenario_runner(folder: Path) -> Scenario:
+    """The same outside of tests; skips where something is missing."""
     _check_built()
     chromium = _chromium()
 
     def run(name: str, **options: Any) -> dict[str, Any]:
-        path = tmp_path_factory.mktemp("scenario") / "options.json"
+        path = folder / f"{uuid.uuid4().hex}.json"
         shot = options.pop("screenshot", None)
         if shot:
             SCREENSHOTS.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ type Numbers =
   | Int32Array
   | Float32Array
   | Float64Array
+  | BigInt64Array
   | BigUint64Array;
 type Maker<T> = { new (buffer: ArrayBuffer, offset: number, length: number): T; readonly BYTES_PER_ELEMENT: number };
 
@@ -56,6 +57,11 @@ export class Kernels {
   /** Numbers in a buffer, valid until the next buffer is made. */
   view<T>(Type: Maker<T>, address: number, length: number): T {
     return new Type(this.exports.memory.buffer, address, length);
+  }
+
+  /** A size that a kernel tells. */
+  size(name: string): number {
+    return this.exports[name]();
   }
 
   /** Calls a kernel; a status below zero is an error about `what`. */

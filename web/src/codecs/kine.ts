@@ -5,6 +5,7 @@ import { corrupt } from "../errors.js";
 import type { Kernels } from "../kernels.js";
 import { radiansPerAngle, type Skeleton } from "../model.js";
 import type { Codec, Decoder, Run } from "./base.js";
+import { ExactSynthesis, MARK } from "./kine/exact.js";
 import { model, states, weights } from "./kine/prior.js";
 import { type Setup, unpackSetup } from "./kine/setup.js";
 import { classesOf, defaultExponents, poseTables, type PoseTables, slotsOf } from "./kine/slots.js";
@@ -18,6 +19,7 @@ export const kine: Codec = {
   version: 1,
   open(layout, { setup }, kernels) {
     if (layout.kind !== "skeleton") throw corrupt("the stream is not of a clip");
+    if (setup[0] === MARK) return new ExactSynthesis(setup, layout.channels.length, kernels);
     return new Synthesis(layout, setup, kernels);
   },
 };
