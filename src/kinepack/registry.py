@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import threading
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
@@ -20,6 +21,7 @@ class Registry(Generic[T]):
         self._noun, self._package = noun, package
         self._members: dict[str, T] = {}
         self._discovered = False
+        self._lock = threading.RLock()
 
     def add(self, name: str, member: T) -> None:
         if name in self._members:
@@ -47,7 +49,8 @@ class Registry(Generic[T]):
     def _discover(self) -> None:
         if self._discovered:
             return
-        self._discovered = True
-        package = importlib.import_module(self._package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self._package}.{module.name}")
+        with self._lock:  # a second thread waits for the first one's imports
+            package = importlib.import_module(self._package)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{self._package}.{module.name}")
+            self._discovered = True

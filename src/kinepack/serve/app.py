@@ -9,7 +9,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from kinepack.codecs.base import CODECS
 from kinepack.serve.catalogue import Catalogue
 from kinepack.serve.files import has_player, kine_file, player_file, refuse_path
 from kinepack.serve.hub import Channel, Hub
@@ -37,7 +36,6 @@ def create_app(settings: ServeSettings) -> ASGIApp:
         WebSocketRoute("/live/{name}", view),
         WebSocketRoute("/push/{name}", push),
     ]
-    list(CODECS)  # found now, in one thread, before requests ask for them in many
     app = Starlette(routes=routes)
     app.state.settings = settings
     app.state.hub = Hub(settings)
