@@ -52,6 +52,10 @@ typedef struct {
     uint32_t tracks;
     uint32_t unit;
     uint32_t quality;
+    /* Of the row at hand. */
+    const int16_t *row_weights;
+    const uint8_t *past, *past_next; /* rows of the block before, or NULL */
+    uint32_t band;
 } kp_kine_block;
 
 typedef struct {
@@ -67,40 +71,51 @@ static inline uint32_t kp_kine_band(const kp_kine_block *b, uint32_t row)
     return band < KP_KINE_BANDS ? band : KP_KINE_BANDS - 1u;
 }
 
+/* What all tracks of a row share. */
+static inline void kp_kine_start_row(kp_kine_block *b, uint32_t row)
+{
+    uint32_t phase = row < 3 ? row : 3;
+    b->band = kp_kine_band(b, row);
+    b->past = b->past_next = NULL;
+    if (b->before) {
+        uint32_t at = row * b->before_rows / b->rows, next = at + 1 < b->before_rows ? at + 1 : at;
+        b->past = b->before + (size_t)at * b->tracks;
+        b->past_next = b->before + (size_t)next * b->tracks;
+        phase += 4;
+    }
+    b->row_weights = b->model + phase * KP_KINE_FEATURES;
+}
+
 static inline uint32_t kp_kine_step(uint32_t log)
 {
     return log == 0 ? 0u : log == 31 ? 1u : 2u;
 }
 
-static inline kp_kine_context kp_kine_contexts(const kp_kine_block *b, uint32_t row, uint32_t track, int32_t row_mean,
-                                               uint32_t band)
+static inline kp_kine_context kp_kine_contexts(const kp_kine_block *b, uint32_t row, uint32_t track, int32_t row_mean)
 {
     const uint8_t *own = b->logs + (size_t)row * b->tracks + track;
     uint32_t t = b->tracks;
     int32_t a1 = row > 0 ? own[-(ptrdiff_t)t] : 0, a2 = row > 1 ? own[-2 * (ptrdiff_t)t] : 0;
     int32_t a3 = row > 2 ? own[-3 * (ptrdiff_t)t] : 0;
     int32_t r1 = track > 0 ? own[-1] : 0, r2 = track > 1 ? own[-2] : 0;
-    int32_t run = b->runs[track], past = 0;
-    uint32_t phase = row < 3 ? row : 3;
-    if (b->before) {
-        uint32_t at = row * b->before_rows / b->rows, next = at + 1 < b->before_rows ? at + 1 : at;
-        past = b->before[(size_t)at * t + track] + b->before[(size_t)next * t + track];
-        phase += 4;
-    }
-    const int16_t *w = b->model + phase * KP_KINE_FEATURES;
+    int32_t run = b->runs[track], past = b->past ? b->past[track] + b->past_next[track] : 0;
+    const int16_t *w = b->row_weights;
     int32_t sum = w[0] * a1 + w[1] * a2 + w[2] * a3 + w[3] * r1 + w[4] * r2 + w[5] * (row_mean >> 4) +
                   w[6] * (run >> 4) + w[7] * past + w[8] * (int32_t)b->quality;
-    sum += 16 * b->model[KP_KINE_PHASES * KP_KINE_FEATURES + b->classes[track] * KP_KINE_BANDS + band];
+    sum += 16 * b->model[KP_KINE_PHASES * KP_KINE_FEATURES + b->classes[track] * KP_KINE_BANDS + b->band];
     kp_kine_context c;
     c.level = sum <= 0 ? 0u : (uint32_t)sum >> 10;
     if (c.level >= KP_KINE_LEVELS)
         c.level = KP_KINE_LEVELS - 1;
-    static const int32_t bounds[7] = {4, 10, 19, 29, 41, 56, 81};
-    uint32_t amplitude = 0;
-    for (int i = 0; i < 7; i++)
-        amplitude += (run >> 4) >= bounds[i];
-    c.run = amplitude * 9u + kp_kine_step((uint32_t)a1) * 3u + kp_kine_step((uint32_t)a2);
-    c.row = band * 9u + kp_kine_step((uint32_t)r1) * 3u + kp_kine_step((uint32_t)r2);
+    /* Nine times how many of 4, 10, 19, 29, 41, 56, 81 the running mean reaches. */
+    static const uint8_t amplitudes[96] = {
+        0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 18, 18, 18, 18, 18, 18, 18, 18, 18, 27, 27, 27, 27, 27,
+        27, 27, 27, 27, 27, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 36, 45, 45, 45, 45, 45, 45, 45,
+        45, 45, 45, 45, 45, 45, 45, 45, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54, 54,
+        54, 54, 54, 54, 54, 54, 54, 54, 54, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63};
+    uint32_t amplitude = (uint32_t)run >> 4;
+    c.run = amplitudes[amplitude < 95u ? amplitude : 95u] + kp_kine_step((uint32_t)a1) * 3u + kp_kine_step((uint32_t)a2);
+    c.row = b->band * 9u + kp_kine_step((uint32_t)r1) * 3u + kp_kine_step((uint32_t)r2);
     return c;
 }
 

@@ -141,7 +141,8 @@ static void sweep_track(descent *d, kp_kine_block *b, size_t c, float lambda, co
         int32_t *level = q + k * d->tracks + c, chosen = 0;
         if (k < limit) {
             float weight = d->curvature[c * d->rows + k];
-            kp_kine_context x = kp_kine_contexts(b, (uint32_t)k, (uint32_t)c, d->means[k], kp_kine_band(b, (uint32_t)k));
+            kp_kine_start_row(b, (uint32_t)k);
+            kp_kine_context x = kp_kine_contexts(b, (uint32_t)k, (uint32_t)c, d->means[k]);
             chosen = choose(*level - (double)(d->projected[k] / weight), weight, lambda, costs + x.level * 64);
             if (chosen != *level)
                 add_wave(d, c, k, (float)(chosen - *level));
@@ -165,7 +166,7 @@ int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float
         return KP_ARGUMENT;
     descent d = {rows,    tracks, group,     (rows + group - 1) / group, basis, metric, coupled, error, vectors,
                  vectors + rows, curvature, limits, means};
-    kp_kine_block b = {model, classes, logs, NULL, runs, 0, (uint32_t)rows, (uint32_t)tracks, unit, quality};
+    kp_kine_block b = {model, classes, logs, NULL, runs, 0, (uint32_t)rows, (uint32_t)tracks, unit, quality, NULL, NULL, NULL, 0};
     for (size_t t = 0; t < tracks; t++)
         if (classes[t] >= KP_KINE_CLASSES)
             return KP_ARGUMENT;

@@ -104,10 +104,10 @@ static inline int32_t code_block(kine_coder *c, kp_kine_block *b, int32_t *q)
         b->runs[t] = 0;
     for (uint32_t row = 0; row < used; row++) {
         int32_t mean = 0;
-        uint32_t band = kp_kine_band(b, row);
+        kp_kine_start_row(b, row);
         int32_t *line = q + (size_t)row * b->tracks;
         for (uint32_t t = 0; t < b->tracks; t++) {
-            kp_kine_context x = kp_kine_contexts(b, row, t, mean, band);
+            kp_kine_context x = kp_kine_contexts(b, row, t, mean);
             int32_t value = code_coefficient(c, &x, c->decoder ? 0 : line[t]);
             if (c->decoder)
                 line[t] = value;

@@ -52,7 +52,9 @@ class Kine(Codec):
     feet: float = param(1.0, "weight of feet while they stand still", low=1.0, high=100.0)
     effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
     exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
-    segment_s: float = param(1.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = param(
+        1.0, "least length of a segment, which may be twice as long; 0 for one segment", unit="s", low=0.0, high=3600.0
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,7 +78,9 @@ class Kine(Codec):
     ) -> Stream:
         """The keys `thin` of a source, given where errors weigh more."""
         budget = BUDGETS[self.effort]
-        analysis = analyse(thin, self.error, points=self.points, budget=budget, emphasis=emphasis)
+        analysis = analyse(
+            thin, self.error, points=self.points, budget=budget, emphasis=emphasis, segment_s=self.segment_s
+        )
         setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead)
         model = segment_model(source.skeleton, setup)
         segments, key = [], 0

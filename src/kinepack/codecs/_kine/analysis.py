@@ -62,7 +62,9 @@ class Analysis:
     budget: Budget
 
 
-def analyse(clip: Clip, error: float, *, points: str, budget: Budget, emphasis: Array | None = None) -> Analysis:
+def analyse(
+    clip: Clip, error: float, *, points: str, budget: Budget, emphasis: Array | None = None, segment_s: float = 0.0
+) -> Analysis:
     """`emphasis` [frames, joints] multiplies the weight of each joint's points in each frame."""
     unit = max(1, min(64, round(clip.fps * 2 / 15)))
     scale = round(64 * np.log2(error))
@@ -87,7 +89,7 @@ def analyse(clip: Clip, error: float, *, points: str, budget: Budget, emphasis: 
         residual,
         triangular.carry_metric(scaled.astype(np.float32), links, SHIFT),
         group,
-        choose_runs(residual.astype(np.float32), unit, grid=budget.grid, longest=16),
+        choose_runs(residual.astype(np.float32), unit, grid=budget.grid, longest=_longest_block(clip, unit, segment_s)),
         budget,
     )
 
@@ -121,6 +123,11 @@ def _descend(analysis: Analysis, model: SegmentModel, start: int, length: int) -
         costs=costs_of(),
         model=model,
     )
+
+
+def _longest_block(clip: Clip, unit: int, segment_s: float) -> int:
+    """In units: a block may be twice as long as a segment is wished to be, and a little over."""
+    return max(1, min(16, round(2.2 * segment_s * clip.fps / unit))) if segment_s else 16
 
 
 def _lead(clip: Clip, steps: Array) -> int:
