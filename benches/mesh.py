@@ -2,6 +2,7 @@
 
 Usage: python benches/mesh.py rates [SEQUENCE ...] >> benches/results/mesh.jsonl
        python benches/mesh.py table
+       OPENBLAS_NUM_THREADS=1 python benches/mesh.py speed
        python benches/mesh.py memory [GIGABYTES [CODEC]]
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import kinepack
+from kinepack.codecs import kine_mesh
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.mesh_cpca import payload_parts
 from kinepack.evaluate import evaluate
@@ -88,7 +90,7 @@ def rates(names: list[str]) -> Iterator[str]:
 
 def table() -> Iterator[str]:
     """Bits per vertex and frame of whole files, and how many times smaller."""
-    rows = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    rows = [row for row in map(json.loads, RESULTS.read_text().splitlines()) if "source" in row]
     for goal in dict.fromkeys(row["goal"] for row in rows):
         ratios = []
         yield f"| {goal} | mesh-cpca | kine-mesh | times smaller | encode s | decode s |\n|---|---|---|---|---|---|"
@@ -105,6 +107,20 @@ def table() -> Iterator[str]:
             yield f"| {name} | {sizes[0]:.3f} | {sizes[1]:.3f} | {ratios[-1]:.1f} | {times} |"
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         yield f"| geometric mean | | | {mean:.2f} | | |\n"
+
+
+def speed(name: str = "mit_jumping_15fps", spec: str = "kine-mesh:step=1.29") -> Iterator[str]:
+    """Processor time of encoding and decoding; with OPENBLAS_NUM_THREADS=1 that of one core."""
+    source = kinepack.read(DATA / f"{name}.npz")
+    codec = codec_from_spec(spec)
+    begin = time.process_time()
+    stream = codec.encode(source)
+    middle = time.process_time()
+    kine_mesh._decode_weights.cache_clear()
+    codec.decode(stream)
+    end = time.process_time()
+    row = {"goal": "speed", "codec": spec, "sequence": name, "encode_cpu_s": middle - begin}
+    yield json.dumps({**row, "decode_cpu_s": end - middle, "decode_fps": source.frames / (end - middle)})
 
 
 def memory(gigabytes: float, spec: str) -> Iterator[str]:
@@ -164,6 +180,6 @@ if __name__ == "__main__":
     elif job == "memory":
         lines = memory(float(rest[0]) if rest else 4.0, rest[1] if len(rest) > 1 else "mesh-cpca:k=1,c=8")
     else:
-        lines = table()
+        lines = speed() if job == "speed" else table()
     for line in lines:
         print(line, flush=True)
