@@ -11,11 +11,13 @@ import pytest
 import kinepack
 from kinepack._kernels._kine import Coefficients, kine_decode, kine_encode, kine_pose
 from kinepack._kernels.reference_kine import decode_segment
+from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.emphasis import planted
 from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import BUDGETS, Kine
+from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
 from kinepack.errors import BitstreamError
 from kinepack.math.kinematics import forward_kinematics, positions_cm
@@ -270,3 +272,14 @@ def test_blocks_tile_and_cuts_are_found() -> None:
 def test_seeking_reads_the_setup_once(clip: Clip) -> None:
     stream = codec_from_spec("kine").encode(clip)
     assert synthesis_of(clip.skeleton, stream.setup) is synthesis_of(clip.skeleton, stream.setup)
+
+
+def test_the_prior_is_small() -> None:
+    assert len(pack_prior(prior())) < 200_000
+    assert np.array_equal(unpack_prior(pack_prior(prior())).states, prior().states)
+
+
+def test_a_metric_of_many_frames_is_shared(clip: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis_module, "LARGEST_METRIC", 2000)
+    copy = codec_from_spec("kine").decode(codec_from_spec("kine").encode(clip))
+    assert _joint_max(clip, copy) < 5.0

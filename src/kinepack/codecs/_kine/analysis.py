@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 
 LAGRANGIAN = 0.15
 """Squared steps that a bit is worth."""
+LARGEST_METRIC = 50_000_000
+"""Numbers of the metric that are kept at a time; a longer clip or larger rig has one for more frames together."""
 STILL = 0.02
 """A track that moves less than this fraction of its step is constant."""
 SHIFT = 5
@@ -72,7 +74,7 @@ def analyse(
     lead = _lead(clip, first_steps)
     forms = choose_forms(clip.slice(lead, clip.frames), first_steps, 8 * unit)
     tracks = forward_tracks(clip, forms)
-    group = max(1, unit // 2)
+    group = max(1, unit // 2, -(-clip.frames * tracks.shape[1] ** 2 // LARGEST_METRIC))
     metric = _sampled_metric(clip, tracks, forms, _masses(clip, points, emphasis, group), group)
     setup = _first_setup(clip, unit, scale, forms, metric)
     steps = steps_of(setup, clip.skeleton)
