@@ -121,8 +121,8 @@ def _follow(evaluator: Evaluator, f: float, goal: Goal, n_d: list[int]) -> None:
         if best is None:
             return
         at = n_d.index(best[1])
-        rows = n_d[max(at - 1, 0) : at + 2]
-        around = [(best[0] + step, n) for step in (-1, 0, 1) for n in rows]
+        near, wide = n_d[max(at - 1, 0) : at + 2], n_d[max(at - 2, 0) : at + 3]
+        around = [*((best[0] + step, n) for step in (-1, 1) for n in near), *((best[0], n) for n in wide)]
         for fdf, n in around:
             if 1 <= fdf < evaluator.width:
                 evaluator(fdf, n)
