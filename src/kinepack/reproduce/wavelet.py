@@ -49,7 +49,7 @@ REASONS: dict[str, str] = {
         "Mean over 15 clips at a compression ratio of files without skeleton, between measured points; the paper "
         "gives a plot only and does not name its clips."
     ),
-    "slide": "foot_slide of planted feet, wavelet-ik fitted to the bytes that wavelet-optimized took at r = 30.",
+    "slide": "foot_slide of planted feet, wavelet-ik fitted to the bytes that wavelet-optimized took at r = 15 and 30.",
     "Euler": "Bytes at the e_x of the middle row of Table 1, with our angle codecs and wavelet-quaternion.",
 }
 

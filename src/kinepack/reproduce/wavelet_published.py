@@ -61,4 +61,4 @@ FIGURE_2_CLIPS = (
     "09_01", "49_02", "14_02", "02_01", "02_03", "05_03", "07_05", "08_05", "09_06", "13_11", "13_39", "16_46",
     "35_01", "49_04", "87_03",
 )  # fmt: skip
-"""The paper does not say which 15 clips it used beside three; these have 127 to 5,423 frames."""
+"""The paper does not say which 15 clips it used beside three; these have 136 to 5,423 frames."""
