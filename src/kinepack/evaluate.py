@@ -43,7 +43,7 @@ class Result:
     skeleton_bytes: int
     motion_bytes: int
     payload_bytes: int
-    """The codec's own bytes: motion_bytes less the container's."""
+    """The codec's own bytes (settings text, setup, segments): motion_bytes less the container's."""
     raw_bytes: int
     raw_is: str
     ratio: float

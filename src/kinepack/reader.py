@@ -116,7 +116,7 @@ class ClipReader:
             "numbers_per_frame": width_of(self.layout),
             "segments": sum(s.layer == 0 for s in record.segments),
             "layers": 1 + max(s.layer for s in record.segments),
-            "payload_bytes": len(record.setup) + record.data_bytes,
+            "payload_bytes": len(record.settings.encode()) + len(record.setup) + record.data_bytes,
             "raw_bytes": record.frames * width_of(self.layout) * 4,
         }
 
