@@ -50,9 +50,7 @@ def sequences(folder: Path) -> list[Path]:
     """The animated meshes under a folder."""
     found = sorted((folder / "mesh").glob("*.npz")) or sorted(folder.glob("*.npz"))
     if not found:
-        raise UsageError(
-            f"{folder} has no mesh sequences", hint="NumPy archives with vertices and faces"
-        )
+        raise UsageError(f"{folder} has no mesh sequences", hint="NumPy archives with vertices and faces")
     return found
 
 

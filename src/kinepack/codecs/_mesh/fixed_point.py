@@ -30,9 +30,7 @@ def pack_fixed(values: NDArray[Any], peak: float, bits: int) -> bytes:
     return pack_bits(np.clip(np.rint(scaled * top), 0, top).astype(np.uint32), bits)
 
 
-def unpack_fixed(
-    data: bytes, shape: tuple[int, ...], *, peak: float, bits: int, limits: Limits
-) -> NDArray[np.float64]:
+def unpack_fixed(data: bytes, shape: tuple[int, ...], *, peak: float, bits: int, limits: Limits) -> NDArray[np.float64]:
     """Inverse of `pack_fixed`; the size is charged to the limits before anything is allocated."""
     count = limits.charge("values", math.prod(shape))
     if len(data) != packed_bytes(count, bits):
