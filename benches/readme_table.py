@@ -1,4 +1,4 @@
-"""Writes the table of results in README.md from benches/results/*.jsonl: `python benches/readme_table.py [--check]`."""
+"""Writes the table of results in README.md from benches/results/codecs.jsonl: `python benches/readme_table.py [--check]`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Row = dict[str, Any]
 
 
 def rows() -> list[Row]:
-    """All rows that were fitted to a target, in the order of files and lines."""
-    lines = [line for path in sorted(RESULTS.glob("*.jsonl")) for line in path.read_text().splitlines() if line]
-    return [row for row in map(json.loads, lines) if row.get("target")]
+    """What benches/codecs.py measured, in the order of lines."""
+    lines = (RESULTS / "codecs.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines if line]
 
 
 def table(measured: Iterable[Row]) -> str:

@@ -20,7 +20,7 @@ from kinepack.metrics.measure import measure_all
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
 from kinepack.reader import Reader, read_statics
 
-DEFAULT_CODECS: dict[type, str] = {Clip: "delta-lzma", MeshSequence: "kine-mesh"}
+DEFAULT_CODECS: dict[type, str] = {Clip: "kine", MeshSequence: "kine-mesh"}
 KINE = ".kine"
 DEFAULT_OPTIONS = WriteOptions()
 Place = str | Path
@@ -190,6 +190,8 @@ def _encode(
     if target is None and max_bytes is None:
         stream = codec.encode(model, progress)
         return _coded(codec, stream, static_of(stream.layout), external)
+
+    codec = codec.for_metric(target.metric) if target else codec
 
     def probe(candidate: Codec) -> Probe:
         stream = candidate.encode(model)

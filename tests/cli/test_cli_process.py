@@ -27,8 +27,8 @@ pytest_plugins = ["cli_support"]
 KINEPACK = [sys.executable, "-m", "kinepack"]
 COMMANDS = [command for commands in PANELS.values() for command in commands]
 EXAMPLES = [example for command in COMMANDS for example in split_help(command)[1]]
-ELSEWHERE = {"demo", "serve", "live"}
-"""Commands with tests of their own: they take long, or wait for someone."""
+ELSEWHERE = {"demo", "serve", "live", "play", "report", "reproduce"}
+"""Commands with tests of their own: they take long, wait for someone, or need the built player or real files."""
 ROOT = Path(__file__).parents[2]
 
 

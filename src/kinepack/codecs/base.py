@@ -128,6 +128,10 @@ class Codec(ABC):
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
         """Frames `window` (all by default) of a stream that holds at least the segments overlapping it."""
 
+    def for_metric(self, metric: str) -> Codec:
+        """These settings, turned to what a target of this metric is about where the codec can."""
+        return self
+
     @property
     def settings(self) -> str:
         """Settings that differ from the defaults, as `key=value,key=value`."""

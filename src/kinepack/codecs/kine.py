@@ -92,7 +92,9 @@ class Kine(Codec):
         return Stream(source.skeleton, source.frames, source.frame_time, packed, segments, source.name)
 
     def for_metric(self, metric: str) -> Kine:
-        """These settings with the points and norm that a target of this metric is about."""
+        """These settings with the points and norm that a target of this metric is about, unless they were chosen."""
+        if (self.points, self.norm) != ("joints", "rms"):
+            return self
         points = {"e_x": "bones", "shell_mean": "shell", "shell_max": "shell"}.get(metric, "joints")
         return dataclasses.replace(self, points=points, norm="max" if metric.endswith(("_max", "_p99")) else "rms")
 
