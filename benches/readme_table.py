@@ -1,4 +1,4 @@
-"""Writes the table of results in README.md from benches/results/codecs.jsonl: `python benches/readme_table.py [--check]`."""
+"""Writes the table of results in README.md from what benches/codecs.py measured: `readme_table.py [--check]`."""
 
 from __future__ import annotations
 
