@@ -45,7 +45,7 @@ def test_compress_json_adds_up(run: Run, here: Path) -> None:
     assert facts["file_bytes"] == (here / "walk.kine").stat().st_size
     assert facts["file_bytes"] == facts["skeleton_bytes"] + facts["motion_bytes"]
     assert facts["ratio"] == pytest.approx(facts["raw_bytes"] / facts["motion_bytes"])
-    assert (facts["codec"], facts["frames"]) == ("delta-lzma", 120)
+    assert (facts["codec"], facts["frames"]) == ("kine", 120)
     assert facts["metrics"] == kinepack.compare("walk.bvh", "walk.kine")
 
 
@@ -58,7 +58,7 @@ def test_compress_says_size_on_stderr(run: Run, here: Path) -> None:
 def test_target_and_budget_are_kept(run: Run, here: Path) -> None:
     kept = run("compress", "walk.bvh", "-o", "a.kine", "--target", "joint_rms<=0.2", "--json").json
     assert 0.15 < kept["metrics"]["joint_rms"] <= 0.2
-    assert kept["settings"].startswith("step=")
+    assert kept["settings"].startswith("error=")
     small = run("compress", "walk.bvh", "-o", "b.kine", "--max-bytes", 2500, "--json").json
     assert small["motion_bytes"] <= 2500
 
@@ -175,7 +175,7 @@ def test_info(run: Run, here: Path) -> None:
     measured = run("info", packed, "--reference", "walk.bvh", "--json").json
     assert measured["metrics"] == run("compare", "walk.bvh", packed, "--json").json
     shown = run("info", packed, "--reference", "walk.bvh")
-    assert "delta-lzma" in shown.out and "joint_rms" in shown.out
+    assert "kine" in shown.out and "joint_rms" in shown.out
     assert run("info", "walk.bvh", "--json").json["clips"][0]["frames"] == 120
     assert "120" in run("info", "walk.bvh").out
 
@@ -205,7 +205,7 @@ def test_evaluate_gives_a_row_per_line(run: Run, here: Path) -> None:
     ]
     assert rows[0]["metrics"]["joint_max"] == 0 and rows[1]["settings"] == "step=0.5"
     table = run("evaluate", "walk.bvh", "--target", "joint_rms<=0.5")
-    assert table.code == 0 and "delta-lzma" in table.out
+    assert table.code == 0 and "kine" in table.out
 
 
 def test_curve(run: Run, here: Path) -> None:
