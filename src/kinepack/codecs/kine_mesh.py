@@ -171,6 +171,6 @@ def _check_range(numbers: Array, step: float) -> None:
 
 
 def _diagonal(vertices: NDArray[np.float32]) -> float:
-    """Of the largest bounding box of any one frame."""
+    """Of the largest bounding box of any one frame; a single point has its largest coordinate."""
     sides = max(float(np.linalg.norm(np.ptp(frame.astype(np.float64), axis=0))) for frame in vertices)
-    return sides or max(float(np.abs(vertices[0]).max()), 1e-6)
+    return sides or max(float(np.abs(vertices).max()), 1e-6)
