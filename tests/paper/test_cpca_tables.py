@@ -67,6 +67,6 @@ def test_error_falls_with_the_bits_of_components_and_of_weights(bits: str) -> No
 @pytest.mark.parametrize(("kg", "most"), [(1.0, 0.50), (0.5, 0.90)])
 def test_jumping_whole_file(kg: float, most: float) -> None:
     mesh = sequence("mit_jumping_15fps")
-    data = kinepack.compress(mesh, "kine-mesh:face_order=any", target=f"kg<={kg}")
+    data = kinepack.compress(mesh, "kine-mesh", target=f"kg<={kg}")
     assert METRICS["kg"].measure(mesh, kinepack.decompress(data)) <= kg
     assert bpvf(len(data), mesh) <= most

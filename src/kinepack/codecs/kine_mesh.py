@@ -65,7 +65,7 @@ class KineMesh(Codec):
     )
     cut: float = param(0.25, "components with an RMS weight below this part of a step are left out", low=0.0, high=10.0)
     descend: bool = param(True, "quantise by rate and distortion, not by rounding")
-    face_order: str = param("kept", "order of faces in the copy: as it was, or the cheapest", choices=("kept", "any"))
+    face_order: str = param("any", "order of faces in the copy: the cheapest, or as it was", choices=("any", "kept"))
     segment_s: float = param(0.0, "length of a segment, 0 for up to 512 frames", unit="s", low=0.0, high=600.0)
 
     def encode(self, source: MeshSequence, progress: Progress | None = None) -> Stream:

@@ -96,7 +96,7 @@ class MeshCpca(Codec):
     budget: int = param(0, "payload bytes that an automatic k stops at, 0 for any", unit="B", low=0, high=1 << 40)
     starts: int = param(2, "runs of the clustering, each with other first centres", low=1, high=1000)
     seed: int = param(0, "of the first centres", low=0, high=1 << 31)
-    face_order: str = param("kept", "order of faces in the copy: as it was, or the cheapest", choices=("kept", "any"))
+    face_order: str = param("any", "order of faces in the copy: the cheapest, or as it was", choices=("any", "kept"))
     segment_s: float = param(0.0, "length of a segment of eigentrajectories, 0 for one", unit="s", low=0.0, high=3600.0)
 
     def encode(self, source: MeshSequence, progress: Progress | None = None) -> Stream:

@@ -42,6 +42,11 @@ def awkward_clips() -> dict[str, Clip]:
     }
 
 
+def surface(mesh: MeshSequence) -> list[list[int]]:
+    """Faces from their lowest corner on, sorted: the same for meshes that differ in the order of faces alone."""
+    return sorted(min([a, b, c], [b, c, a], [c, a, b]) for a, b, c in mesh.faces.tolist())
+
+
 def awkward_meshes() -> dict[str, MeshSequence]:
     """Name -> mesh sequence: the cases every mesh codec must survive."""
     grid, faces = _grid(5, 7)
