@@ -36,7 +36,7 @@ TARGETS = (1.0, 0.5, 0.1)
 CLUSTERS = (1, 2, 4, 8, 16)
 COMPONENTS = tuple(range(1, 151))
 KEPT = "face_order=kept"
-"""Both codecs choose the order of faces by default, as the paper's Edgebreaker does; kine-mesh is measured with both."""
+"""By default both choose the order of faces, as the paper's Edgebreaker does; kine-mesh is measured both ways."""
 
 
 class Search:
