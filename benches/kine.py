@@ -1,7 +1,7 @@
 """`kine` against published figures and other codecs: `python benches/kine.py [TABLE…]`.
 
-Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), exact (lossless), quaternions, speed,
-segments. Bytes are whole files less the skeleton. Rows are appended to benches/results/kine.jsonl.
+Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), exact (lossless), quaternions,
+segments, layers, feet, speed. Bytes are whole files less the skeleton. Rows are appended to benches/results/kine.jsonl.
 """
 
 from __future__ import annotations
@@ -162,6 +162,22 @@ def segments() -> None:
             print(f"{name} e_x 0.2, segments of {seconds} s: {size} bytes", flush=True)
 
 
+def layers() -> None:
+    """What layers cost at equal error, and the error of each prefix."""
+    for name in ("49_02", "02_07"):
+        clip = amc(name)
+        for count in (1, 2, 3):
+            size = at_target(clip, "e_x<=0.2", f"kine:layers={count}")
+            told = f"{name} e_x 0.2, {count} layers: {size} bytes"
+            data = kinepack.compress(clip, f"kine:layers={count},points=bones", target="e_x<=0.2")
+            with kinepack.open(data) as file:
+                entries = file[0].record.segments
+                for n in range(1, count + 1):
+                    error = kinepack.compare(clip, file[0].decode(layers=n))["e_x"]
+                    told += f"; {n}: {sum(e.size for e in entries if e.layer < n)} bytes at {error:.2f}"
+            print(told, flush=True)
+
+
 def feet() -> None:
     """Foot sliding at equal bytes."""
     for name in ("02_01", "16_35"):
@@ -204,7 +220,7 @@ def _line(what: str, other: int, ours: int, bar: float) -> None:
     )
 
 
-TABLES = {f.__name__: f for f in (wavelets, curves, joints, exact, quaternions, segments, feet, speed)}
+TABLES = {f.__name__: f for f in (wavelets, curves, joints, exact, quaternions, segments, layers, feet, speed)}
 
 if __name__ == "__main__":
     for table in sys.argv[1:] or TABLES:

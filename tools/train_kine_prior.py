@@ -24,7 +24,7 @@ from kinepack._kernels import _kine as kernel
 from kinepack._kernels._binding import ffi, lib, pointer
 from kinepack._kernels._kine import BANDS, BINS, CLASSES, FEATURES, LEVELS, PHASES, ROWS, RUNS, SegmentModel
 from kinepack.codecs._kine.analysis import analyse, quantise
-from kinepack.codecs._kine.synthesis import rig_of, segment_model
+from kinepack.codecs._kine.synthesis import rig_of, segment_models
 from kinepack.codecs.kine import BUDGETS
 from kinepack.entropy import kine_prior
 from kinepack.entropy import kine_setup as setup_coding
@@ -76,8 +76,8 @@ def quantised(sources: list[Clip]) -> tuple[list[Segment], Setups]:
             error = ERRORS_CM[(2 * number + turn * 3) % len(ERRORS_CM)]
             points = ("joints", "shell", "bones")[(number + turn) % 3]
             analysis = analyse(clip, error, points=points, budget=BUDGETS["default"])
-            model = segment_model(clip.skeleton, analysis.setup)
-            found += [(model, c) for c in quantise(analysis, model, clip.fps)]
+            models = segment_models(clip.skeleton, analysis.setup)
+            found += [(models[0], c) for (c,) in quantise(analysis, models, clip.fps)]
             setups.append((analysis.setup, rig_of(clip.skeleton)))
     return found, setups
 

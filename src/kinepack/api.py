@@ -151,11 +151,12 @@ def decompress(
     *,
     clip: str | int = 0,
     skeleton: Place | bytes | None = None,
+    layers: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Model:
-    """One whole clip of a `.kine` file."""
+    """One whole clip of a `.kine` file, from its lowest `layers` quality layers (all by default)."""
     with Reader(place, skeleton=skeleton, limits=limits) as file:
-        return file[clip].decode()
+        return file[clip].decode(layers=layers)
 
 
 def compare(original: Model | Place, copy: Model | Place) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Writes the golden stream of one codec: `python tests/golden/make.py ID`. Never run by a test.
+"""Writes the golden stream of one codec: `python tests/golden/make.py ID[:SETTINGS]`. Never run by a test.
 
 A golden is written once and decodes forever; a codec whose bitstream changes gets a new version and a new golden
 beside the old one.
@@ -24,12 +24,14 @@ def golden_sources() -> dict[str, Model]:
     return {"clip": awkward_clips()["prime-length"].slice(0, 24), "mesh": awkward_meshes()["wave"].slice(0, 5)}
 
 
-def write_golden(codec: str) -> None:
+def write_golden(spec: str) -> None:
+    codec, _, settings = spec.partition(":")
+    variant = "-" + settings.replace("=", "").replace(",", "-") if settings else ""
     for kind, source in golden_sources().items():
         if isinstance(source, CODECS[codec].sources):
-            stem = STREAMS / codec / f"v{CODECS[codec].version}-{kind}"
+            stem = STREAMS / codec / f"v{CODECS[codec].version}-{kind}{variant}"
             stem.parent.mkdir(parents=True, exist_ok=True)
-            data = kinepack.compress(source, codec)
+            data = kinepack.compress(source, spec)
             stem.with_suffix(".kine").write_bytes(data)
             np.save(stem.with_suffix(".npy"), matrix_of(kinepack.decompress(data)))
 

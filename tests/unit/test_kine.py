@@ -14,7 +14,7 @@ from kinepack._kernels.reference_kine import decode_segment
 from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.emphasis import planted
-from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
+from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import BUDGETS, Kine
 from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
@@ -95,8 +95,8 @@ def _per_track(clip: Clip) -> list[object]:
 @pytest.mark.parametrize("error", [0.003, 0.1, 2.0])
 def test_plain_python_reads_the_same_levels(clip: Clip, error: float) -> None:
     analysis = analyse(clip, error, points="joints", budget=BUDGETS["default"])
-    model = segment_model(clip.skeleton, analysis.setup)
-    for coefficients in quantise(analysis, model, 20):
+    (model,) = segment_models(clip.skeleton, analysis.setup)
+    for (coefficients,) in quantise(analysis, [model], 20):
         data = kine_encode(coefficients, model)
         native, oracle = (
             kine_decode(data, len(coefficients.levels), model),
@@ -115,7 +115,7 @@ def test_setup_comes_back(clip: Clip) -> None:
 
 
 def test_large_levels_survive_the_coder(clip: Clip) -> None:
-    model = segment_model(clip.skeleton, analyse(clip, 1.0, points="joints", budget=BUDGETS["fast"]).setup)
+    (model,) = segment_models(clip.skeleton, analyse(clip, 1.0, points="joints", budget=BUDGETS["fast"]).setup)
     levels = np.random.default_rng(2).integers(-(1 << 22), 1 << 22, (16, model.tracks)).astype(np.int32)
     again = kine_decode(kine_encode(Coefficients(levels, np.array([16], np.uint32)), model), 16, model)
     assert np.array_equal(again.levels, levels)
@@ -283,3 +283,19 @@ def test_a_metric_of_many_frames_is_shared(clip: Clip, monkeypatch: pytest.Monke
     monkeypatch.setattr(analysis_module, "LARGEST_METRIC", 2000)
     copy = codec_from_spec("kine").decode(codec_from_spec("kine").encode(clip))
     assert _joint_max(clip, copy) < 5.0
+
+
+def test_each_layer_makes_the_error_smaller(clip: Clip) -> None:
+    data = kinepack.compress(clip, "kine:error=0.02,layers=3,segment_s=0.5")
+    errors = [_joint_max(clip, kinepack.decompress(data, layers=n)) for n in (1, 2, 3)]
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
+    assert kinepack.info(data)["clips"][0]["layers"] == 3
+    single = kinepack.decompress(kinepack.compress(clip, "kine:error=0.02,segment_s=0.5"))
+    assert errors[2] < 1.5 * _joint_max(clip, single)
+
+
+def test_layers_that_do_not_belong_together_are_refused(clip: Clip) -> None:
+    stream = codec_from_spec("kine:layers=2").encode(clip)
+    alone = codec_from_spec("kine").encode(clip)
+    with pytest.raises(BitstreamError):
+        Kine.decode(dataclasses.replace(stream, setup=alone.setup))

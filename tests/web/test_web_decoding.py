@@ -62,7 +62,14 @@ def test_golden_streams(run_scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    "codec", ["delta-lzma:step=0.3,segment_s=0.7", "zstd-float", "kine:error=0.3", "kine:exact=true"]
+    "codec",
+    [
+        "delta-lzma:step=0.3,segment_s=0.7",
+        "zstd-float",
+        "kine:error=0.3",
+        "kine:error=0.05,layers=3",
+        "kine:exact=true",
+    ],
 )
 def test_whole_clips(run_scenario: Scenario, codec: str) -> None:
     data = kinepack.compress(human(), codec)

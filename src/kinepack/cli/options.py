@@ -205,6 +205,9 @@ To = Annotated[
     float | None,
     typer.Option("--to", metavar="SECONDS", min=0, help="End here.", show_default=False, rich_help_panel=_PART),
 ]
+Layers = Annotated[
+    int | None, typer.Option("--layers", min=1, metavar="N", help="Read the lowest N quality layers only.")
+]
 Salvage = Annotated[bool, typer.Option("--salvage", help="Hold the last good frame over damaged stretches.")]
 Check = Annotated[bool, typer.Option("--check", help="Decode every segment; exit code 4 if one is damaged.")]
 Mapping = Annotated[

@@ -132,6 +132,7 @@ def decompress(
     begin: o.From = None,
     end: o.To = None,
     skeleton_ref: o.SkeletonFrom = None,
+    layers: o.Layers = None,
     salvage: o.Salvage = False,
     bap_mapping: o.Mapping = o.BapMapping.relabel,
     json: o.Json = False,
@@ -143,6 +144,7 @@ def decompress(
     Examples:
     kinepack decompress walk.kine -o copy.bvh
     kinepack decompress walk.kine -o part.glb --from 0.5 --to 0.9
+    kinepack decompress walk.kine -o rough.bvh --layers 1
     kinepack decompress walk.kine -o saved.amc --salvage
     """
     from kinepack import api
@@ -151,7 +153,7 @@ def decompress(
     check_format_output(output)
     part = Part(start, stop, begin, end)
     with progress("Decompressing"), api.open(source, skeleton=skeleton_ref) as file:
-        models = [part.decode(c, salvage=salvage) for c in pick(file, clip)]
+        models = [part.decode(c, salvage=salvage, layers=layers) for c in pick(file, clip)]
     write_models(models, output, bap_mapping, json=json)
 
 
@@ -185,9 +187,9 @@ class Part:
             )
         return start, stop
 
-    def decode(self, clip: ClipReader, *, salvage: bool) -> Model:
+    def decode(self, clip: ClipReader, *, salvage: bool, layers: int | None = None) -> Model:
         start, stop = self.window(clip.frames, clip.frame_time)
-        return _salvage(clip).slice(start, stop) if salvage else clip.decode(start, stop)
+        return _salvage(clip).slice(start, stop) if salvage else clip.decode(start, stop, layers=layers)
 
 
 def _salvage(clip: ClipReader) -> Model:

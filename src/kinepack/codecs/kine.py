@@ -17,9 +17,9 @@ from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, analyse, quantise
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
 from kinepack.codecs._kine.exact import MARK, encode_exact, exact_synthesis_of
-from kinepack.codecs._kine.synthesis import rig_of, segment_model, synthesis_of
+from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments, width_of
-from kinepack.entropy.kine_setup import pack_setup
+from kinepack.entropy.kine_setup import MOST_LAYERS, pack_setup
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
@@ -39,6 +39,7 @@ class Kine(Codec):
     """Rate-distortion optimised tracks with the whole body in the loop."""
 
     id: ClassVar[str] = "kine"
+    version: ClassVar[int] = 2
     title: ClassVar[str] = "body-aware transform coding of skeletal motion"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 
@@ -54,6 +55,9 @@ class Kine(Codec):
     exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
     segment_s: float = param(
         1.0, "least length of a segment, which may be twice as long; 0 for one segment", unit="s", low=0.0, high=3600.0
+    )
+    layers: int = param(
+        1, "quality layers: each makes the error four times smaller than the one below", low=1, high=MOST_LAYERS
     )
 
     def __post_init__(self) -> None:
@@ -81,13 +85,14 @@ class Kine(Codec):
         analysis = analyse(
             thin, self.error, points=self.points, budget=budget, emphasis=emphasis, segment_s=self.segment_s
         )
-        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead)
-        model = segment_model(source.skeleton, setup)
+        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, layers=self.layers)
+        models = segment_models(source.skeleton, setup)
         segments, key = [], 0
-        for coefficients in quantise(analysis, model, self.segment_s * thin.fps, progress):
-            first, key = hold.start_of(key), key + len(coefficients.levels)
+        for layers in quantise(analysis, models, self.segment_s * thin.fps, progress):
+            first, key = hold.start_of(key), key + len(layers[0].levels)
             stop = min(hold.start_of(key), source.frames)
-            segments.append(Segment(first, stop - first, kine_encode(coefficients, model)))
+            for layer, (coefficients, model) in enumerate(zip(layers, models, strict=True)):
+                segments.append(Segment(first, stop - first, kine_encode(coefficients, model), layer))
         packed = pack_setup(setup, rig_of(source.skeleton))
         return Stream(source.skeleton, source.frames, source.frame_time, packed, segments, source.name)
 
@@ -106,4 +111,4 @@ class Kine(Codec):
             exact = exact_synthesis_of(stream.setup, width_of(stream.layout))
             return decode_segments(stream, window, limits, lambda run: exact.decode(run.data[0], run.frames, limits))
         synthesis = synthesis_of(stream.layout, stream.setup)
-        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data[0], run.first, run.frames))
+        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data, run.first, run.frames))

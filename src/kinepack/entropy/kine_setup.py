@@ -24,6 +24,7 @@ ESCAPE = 14
 MODEL = IntegerModel(escape=ESCAPE)
 BINS = integer_bins(ESCAPE)
 LARGEST_EXPONENT = 200
+MOST_LAYERS = 4
 
 Links = list[list[tuple[int, int]]]
 Integers = NDArray[np.int32]
@@ -65,13 +66,16 @@ class KineSetup:
     """Frames that a key is held, 1 to 8."""
     lead: int = 1
     """Frames that the first key is held, 1 to `hold`."""
+    layers: int = 1
+    """1 to MOST_LAYERS."""
 
 
 def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
     """Values and contexts of the first part, values and contexts of the second."""
     counts = np.zeros(len(setup.active), np.int32)
     counts[setup.active.astype(bool)] = [len(own) for own in setup.links]
-    head = [setup.unit + 64 * (setup.hold - 1) + 512 * (setup.lead - 1), setup.scale, setup.shift]
+    timing = setup.unit + 64 * (setup.hold - 1) + 512 * (setup.lead - 1) + 4096 * (setup.layers - 1)
+    head = [timing, setup.scale, setup.shift]
     first = np.concatenate([head, setup.forms.ravel(), 1 - setup.active, setup.exponents, setup.offsets, counts])
     flat = [(track - j, w) for track, own in enumerate(setup.links) for j, w in own]
     second = np.array(flat, np.int32).reshape(-1)
@@ -104,10 +108,12 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     forms, fields = first[HEAD : HEAD + 2 * turns].reshape(turns, 2), first[HEAD + 2 * turns :].reshape(4, tracks)
     active, exponents, offsets, counts = 1 - fields[0], fields[1], fields[2], fields[3]
     timing, scale, shift = (int(n) for n in first[:HEAD])
-    unit, hold, lead = (timing - 1) % 64 + 1, (timing - 1) // 64 % 8 + 1, (timing - 1) // 512 + 1
+    unit, hold, lead = (timing - 1) % 64 + 1, (timing - 1) // 64 % 8 + 1, (timing - 1) // 512 % 8 + 1
+    layers = (timing - 1) // 4096 + 1
     sound = (
         timing >= 1
         and lead <= hold
+        and layers <= MOST_LAYERS
         and abs(scale) <= 64 * 40
         and 0 <= shift <= 12
         and bool(((forms >= 0) & (forms < [5, 6])).all())
@@ -118,7 +124,7 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     if not sound:
         raise Corrupt("the codec's setup holds a number out of its range")
     links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
-    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead)
+    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers)
 
 
 def _encode(values: Integers, contexts: Integers, rig: Rig) -> bytes:

@@ -13,16 +13,26 @@ import { classesOf, defaultExponents, poseTables, type PoseTables, slotsOf } fro
 /** Offsets of moving tracks are whole multiples of this many steps; those of still ones of CONSTANT_STEPS. */
 const OFFSET_STEPS = 4;
 const CONSTANT_STEPS = 0.25;
+/** Steps of a layer are this many times finer than those of the layer below; 16 log2 of it. */
+const LAYER_RATIO = 4;
+const LAYER_QUALITY = 32;
 
 export const kine: Codec = {
   id: "kine",
-  version: 1,
+  version: 2,
   open(layout, { setup }, kernels) {
     if (layout.kind !== "skeleton") throw corrupt("the stream is not of a clip");
     if (setup[0] === MARK) return new ExactSynthesis(setup, layout.channels.length, kernels);
     return new Synthesis(layout, setup, kernels);
   },
 };
+
+/** Addresses of the levels of a segment and of its block lengths. */
+interface Coefficients {
+  levels: number;
+  lengths: number;
+  blockCount: number;
+}
 
 /** Everything that the segments of one stream share. */
 class Synthesis implements Decoder {
@@ -67,11 +77,11 @@ class Synthesis implements Decoder {
 
   decode({ first, frames, data }: Run): Float64Array {
     const { hold, lead } = this.setup;
-    if (hold === 1) return this.keys(data[0]!, frames);
+    if (hold === 1) return this.keys(data, frames);
     const keyOf = (frame: number) => Math.floor((frame + hold - lead) / hold);
     const start = keyOf(first);
     const width = this.skeleton.channels.length;
-    const keys = this.keys(data[0]!, keyOf(first + frames - 1) - start + 1);
+    const keys = this.keys(data, keyOf(first + frames - 1) - start + 1);
     const values = new Float64Array(frames * width);
     for (let t = 0; t < frames; t++) {
       const key = keyOf(first + t) - start;
@@ -81,11 +91,11 @@ class Synthesis implements Decoder {
   }
 
   /** [keys * channels] of a segment whose frames are all different. */
-  private keys(data: Bytes, frames: number): Float64Array {
+  private keys(layers: Bytes[], frames: number): Float64Array {
     const { kernels: k } = this;
     const channels = this.skeleton.channels.length;
     return k.scope(() => {
-      const tracks = this.tracks(data, frames);
+      const tracks = this.tracks(layers, frames);
       const { turns, rests, plain, scales } = this.tables;
       const tables = [k.put(turns), k.put(rests), rests.length / 4, k.put(plain), k.put(scales), plain.length / 2];
       const values = k.room(8 * frames * channels);
@@ -96,22 +106,13 @@ class Synthesis implements Decoder {
   }
 
   /** Address of [tracks * frames]: the still ones at their offsets, the moving ones decoded. */
-  private tracks(data: Bytes, frames: number): number {
-    const { kernels: k, setup } = this;
+  private tracks(layers: Bytes[], frames: number): number {
+    const { kernels: k } = this;
     const out = k.room(8 * this.offsets.length * frames);
     const rows = k.view(Float64Array, out, this.offsets.length * frames);
     this.offsets.forEach((offset, track) => rows.fill(offset, track * frames, (track + 1) * frames));
     const tracks = this.steps.length;
-    const quality = Math.min(Math.max(64 - Math.floor(setup.scale / 4), 0), 255);
-    const most = Math.floor(frames / setup.unit) + 1;
-    const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * most)];
-    const [blocks, classes, prior] = [k.room(4), k.put(this.classes), k.put(model)];
-    const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(4 * tracks + 4)];
-    k.call(
-      "kp_kine_decode", "a segment",
-      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior, ...learning,
-    );
-    const blockCount = k.view(Uint32Array, blocks, 1)[0]!;
+    const { levels, lengths, blockCount } = this.levels(layers, frames);
     const longest = Math.max(1, ...k.view(Uint32Array, lengths, blockCount));
     const half = (longest + 1) >> 1;
     const scratchSize = longest + 1 + 2 * half + longest * half;
@@ -122,5 +123,41 @@ class Synthesis implements Decoder {
       levels, frames, tracks, lengths, blockCount, ...shapes, links, places, scratch, scratchSize, out,
     );
     return out;
+  }
+
+  /** Addresses of the levels in the steps of the finest layer, and of the block lengths. */
+  private levels(layers: Bytes[], frames: number): Coefficients {
+    const { kernels: k, setup } = this;
+    if (layers.length > setup.layers) throw corrupt("a segment has more layers than its stream");
+    const parts = layers.map((data, layer) => this.layer(data, layer, frames));
+    const base = parts[0]!;
+    const sum = k.view(Int32Array, base.levels, frames * this.steps.length);
+    const lengths = k.view(Uint32Array, base.lengths, base.blockCount);
+    for (const part of parts.slice(1)) {
+      const own = k.view(Uint32Array, part.lengths, part.blockCount);
+      if (own.length !== lengths.length || own.some((length, block) => length !== lengths[block]))
+        throw corrupt("the layers of a segment differ in their blocks");
+      const added = k.view(Int32Array, part.levels, sum.length);
+      for (let i = 0; i < sum.length; i++) sum[i] = LAYER_RATIO * sum[i]! + added[i]!;
+    }
+    const missing = LAYER_RATIO ** (setup.layers - parts.length);
+    if (missing > 1) for (let i = 0; i < sum.length; i++) sum[i] = missing * sum[i]!;
+    return base;
+  }
+
+  private layer(data: Bytes, layer: number, frames: number): Coefficients {
+    const { kernels: k, setup } = this;
+    const tracks = this.steps.length;
+    const above = setup.layers - 1 - layer;
+    const quality = Math.min(Math.max(64 - Math.floor(setup.scale / 4) - LAYER_QUALITY * above, 0), 255);
+    const most = Math.floor(frames / setup.unit) + 1;
+    const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * most)];
+    const [blocks, classes, prior] = [k.room(4), k.put(this.classes), k.put(model)];
+    const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(4 * tracks + 4)];
+    k.call(
+      "kp_kine_decode", "a segment",
+      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior, ...learning,
+    );
+    return { levels, lengths, blockCount: k.view(Uint32Array, blocks, 1)[0]! };
   }
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack._kernels._kine import Coefficients, SegmentModel, kine_descend
-from kinepack.codecs._kine.synthesis import CONSTANT_STEPS, OFFSET_STEPS, offset_values, steps_of
+from kinepack.codecs._kine.synthesis import CONSTANT_STEPS, LAYER_RATIO, OFFSET_STEPS, offset_values, steps_of
 from kinepack.entropy.kine_prior import costs_of
 from kinepack.entropy.kine_setup import KineSetup
 from kinepack.errors import ConfigError
@@ -97,22 +97,36 @@ def analyse(
 
 
 def quantise(
-    analysis: Analysis, model: SegmentModel, segment_frames: float, progress: Callable[[float], None] | None = None
-) -> Iterator[Coefficients]:
-    """The levels of each segment in turn."""
+    analysis: Analysis,
+    models: list[SegmentModel],
+    segment_frames: float,
+    progress: Callable[[float], None] | None = None,
+) -> Iterator[list[Coefficients]]:
+    """The levels of each segment in turn, for each layer's model."""
     at = 0
     for lengths in (group for run in analysis.runs for group in group_blocks(run, segment_frames)):
         parts = []
         for length in lengths:
-            parts.append(_descend(analysis, model, at, length))
+            parts.append(_quantise_block(analysis, models, at, length))
             at += length
             if progress:
                 progress(at / len(analysis.residual))
-        yield Coefficients(np.concatenate(parts), np.array(lengths, np.uint32))
+        yield [Coefficients(np.concatenate(layer), np.array(lengths, np.uint32)) for layer in zip(*parts, strict=True)]
 
 
-def _descend(analysis: Analysis, model: SegmentModel, start: int, length: int) -> NDArray[np.int32]:
+def _quantise_block(analysis: Analysis, models: list[SegmentModel], start: int, length: int) -> list[NDArray[np.int32]]:
+    """A layer's steps are LAYER_RATIO times finer than those of the one below, whose rest it codes."""
     wanted = (dct_basis(length) @ analysis.residual[start : start + length]).T
+    wanted /= LAYER_RATIO ** (len(models) - 1)
+    layers = []
+    for model in models:
+        layers.append(_descend(analysis, model, start, wanted))
+        wanted = LAYER_RATIO * (wanted - layers[-1].T)
+    return layers
+
+
+def _descend(analysis: Analysis, model: SegmentModel, start: int, wanted: Array) -> NDArray[np.int32]:
+    length = wanted.shape[1]
     middles = start + np.arange(0, length, analysis.group) + analysis.group // 2
     groups = np.minimum(middles // analysis.group, analysis.metric.shape[2] - 1)
     return kine_descend(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._kine import SegmentModel, kine_decode, kine_pose, kine_synthesise
+from kinepack._kernels._kine import Coefficients, SegmentModel, kine_decode, kine_pose, kine_synthesise
 from kinepack.entropy.kine_prior import prior
 from kinepack.entropy.kine_setup import KineSetup, Rig, unpack_setup
 from kinepack.errors import Corrupt
@@ -22,6 +23,10 @@ Array = NDArray[np.float64]
 OFFSET_STEPS = 4.0
 """Offsets of moving tracks are whole multiples of this many steps: blocks code the rest."""
 CONSTANT_STEPS = 0.25
+LAYER_RATIO = 4
+"""Steps of a layer are this many times finer than those of the layer below."""
+LAYER_QUALITY = 32
+"""16 log2 of LAYER_RATIO."""
 
 
 class Synthesis:
@@ -38,22 +43,35 @@ class Synthesis:
         self.active = setup.active.astype(bool)
         self.offsets = offset_values(setup.offsets, steps, self.active)
         self.steps = np.ascontiguousarray(steps[self.active])
-        self.model = segment_model(skeleton, setup)
+        self.models = segment_models(skeleton, setup)
         self.hold = Hold(setup.hold, setup.lead)
         self.tables = pose_tables(skeleton, self.forms)
         self.places = np.flatnonzero(self.active).astype(np.uint32)
         self.moving_offsets = np.ascontiguousarray(self.offsets[self.active])
         self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
 
-    def decode(self, data: bytes, first: int, frames: int) -> Array:
-        """[frames, channels] of one segment."""
+    def decode(self, layers: Sequence[bytes], first: int, frames: int) -> Array:
+        """[frames, channels] of one segment from its lowest layers."""
         if self.hold.frames == 1:
-            return self._keys(data, frames)
+            return self._keys(layers, frames)
         keys = self.hold.key_of(np.arange(first, first + frames))
-        return np.asarray(self._keys(data, int(keys[-1] - keys[0]) + 1)[keys - keys[0]])
+        return np.asarray(self._keys(layers, int(keys[-1] - keys[0]) + 1)[keys - keys[0]])
 
-    def _keys(self, data: bytes, frames: int) -> Array:
-        coefficients = kine_decode(data, frames, self.model)
+    def _coefficients(self, layers: Sequence[bytes], frames: int) -> Coefficients:
+        """Levels in the steps of the finest layer."""
+        if len(layers) > len(self.models):
+            raise Corrupt("a segment has more layers than its stream")
+        parts = [kine_decode(data, frames, model) for data, model in zip(layers, self.models, strict=False)]
+        if any(not np.array_equal(part.lengths, parts[0].lengths) for part in parts):
+            raise Corrupt("the layers of a segment differ in their blocks")
+        levels = parts[0].levels
+        for part in parts[1:]:
+            levels = LAYER_RATIO * levels + part.levels
+        missing = len(self.models) - len(parts)
+        return Coefficients(levels * LAYER_RATIO**missing if missing else levels, parts[0].lengths)
+
+    def _keys(self, layers: Sequence[bytes], frames: int) -> Array:
+        coefficients = self._coefficients(layers, frames)
         tracks = np.empty((len(self.offsets), frames))
         tracks[~self.active] = self.offsets[~self.active, None]
         kine_synthesise(
@@ -79,10 +97,11 @@ def rig_of(skeleton: Skeleton) -> Rig:
     return Rig(np.array(roots, np.int32), classes_of(skeleton), prior().setup)
 
 
-def segment_model(skeleton: Skeleton, setup: KineSetup) -> SegmentModel:
-    """The integers that steer the coding of segments."""
+def segment_models(skeleton: Skeleton, setup: KineSetup) -> list[SegmentModel]:
+    """The integers that steer the coding of segments, for each layer."""
     classes = np.ascontiguousarray(classes_of(skeleton)[setup.active.astype(bool)])
-    return SegmentModel(prior(), classes, setup.unit, min(max(64 - setup.scale // 4, 0), 255))
+    qualities = [64 - setup.scale // 4 - LAYER_QUALITY * above for above in reversed(range(setup.layers))]
+    return [SegmentModel(prior(), classes, setup.unit, min(max(quality, 0), 255)) for quality in qualities]
 
 
 def steps_of(setup: KineSetup, skeleton: Skeleton) -> Array:

@@ -17,6 +17,7 @@ export interface Setup {
   /** Frames that a key is held, and the first key. */
   hold: number;
   lead: number;
+  layers: number;
   scale: number;
   shift: number;
   /** Of each turn. */
@@ -30,6 +31,7 @@ export interface Setup {
 
 /** Where contexts start: forms and orders by root or not, fields and links by the track's class. */
 const [FORM, ORDER, FIELDS, LINKS, CLASSES] = [1, 3, 5, 29, 6];
+const MOST_LAYERS = 4;
 const HEAD = 3;
 
 export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kernels: Kernels): Setup {
@@ -49,13 +51,14 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
   const [timing, scale, shift] = first as unknown as [number, number, number];
   const unit = ((timing - 1) % 64) + 1;
   const hold = (Math.floor((timing - 1) / 64) % 8) + 1;
-  const lead = Math.floor((timing - 1) / 512) + 1;
+  const lead = (Math.floor((timing - 1) / 512) % 8) + 1;
+  const layers = Math.floor((timing - 1) / 4096) + 1;
   const fields = first.subarray(HEAD + 2 * turns.length);
   const field = (n: number) => fields.subarray(n * tracks, (n + 1) * tracks);
   const forms = turns.map((_, n) => ({ form: first[HEAD + 2 * n]!, order: first[HEAD + 2 * n + 1]! }));
   const [still, exponents, offsets, counts] = [field(0), field(1), field(2), field(3)];
   const sound =
-    timing >= 1 && lead <= hold && Math.abs(scale) <= 64 * 40 && shift >= 0 && shift <= 12 &&
+    timing >= 1 && lead <= hold && layers <= MOST_LAYERS && Math.abs(scale) <= 64 * 40 && shift >= 0 && shift <= 12 &&
     forms.every(({ form, order }, n) => form >= 0 && form < 5 && order >= 0 && order < 6 && allowed(skeleton, turns[n]!, form)) &&
     still.every((s) => s === 0 || s === 1) &&
     exponents.every((e) => Math.abs(e) <= 200) &&
@@ -63,7 +66,7 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
   if (!sound) throw corrupt("the codec's setup holds a number out of its range");
   const active = Array.from(still, (s) => s === 0);
   const links = unpackLinks(rest, counts.filter((_, i) => active[i]), classes.filter((_, i) => active[i]), kernels);
-  return { unit, hold, lead, scale, shift, forms, active, exponents, offsets, links };
+  return { unit, hold, lead, layers, scale, shift, forms, active, exponents, offsets, links };
 }
 
 function unpackLinks(data: Bytes, counts: Int32Array, classes: Uint8Array, kernels: Kernels): Link[][] {
