@@ -81,6 +81,34 @@ def test_whole_clips(run_scenario: Scenario, codec: str) -> None:
     assert np.allclose(numbers(result["part"], float), model.values[frame], rtol=1e-9, atol=1e-7)
 
 
+MESHES = [
+    "raw:segment_s=0.5",
+    "kine-mesh:step=0.1",
+    "kine-mesh:step=0.3,segment_s=0.4,face_order=kept",
+    "mesh-cpca",
+    "mesh-cpca:k=7,c=6,index=bits,means=true,segment_s=0.4",
+    "mesh-cpca:k=4,c=5,c_star=9,q_c=12,q_w=14",
+    "mesh-cpca:k=40,c=2,index=bits,q_c=32,q_w=32",
+    "mesh-cpca:k=1,c=12",
+    "mesh-pca:c=9,segment_s=0.4",
+    "mesh-pca-lpc:c=9,segment_s=0.4",
+    "mesh-pca-lpc:c=70,order=5",
+]
+
+
+def test_whole_meshes(run_scenario: Scenario) -> None:
+    """Vertices to a part in a million of the mesh: both sides sum in double precision and round once."""
+    files = {f"{n}.kine": kinepack.compress(fish(), codec) for n, codec in enumerate(MESHES)}
+    for codec, data, result in zip(MESHES, files.values(), decoded(run_scenario, files), strict=True):
+        assert "error" not in result, (codec, result)
+        vertices = kinepack.open(data)[0].decode().vertices
+        size = float(np.ptp(vertices))
+        far = np.abs(numbers(result["values"], np.float32) - vertices.ravel()).max()
+        assert far <= 1e-6 * size, (codec, far / size)
+        part = numbers(result["part"], np.float32)
+        assert np.abs(part - vertices[len(vertices) // 3].ravel()).max() <= 1e-6 * size, codec
+
+
 def test_unknown_codec_is_named(run_scenario: Scenario) -> None:
     """A codec from the future is refused with its name, not with garbage."""
     data = kinepack.compress(human().slice(0, 4), "raw")

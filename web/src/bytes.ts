@@ -23,9 +23,19 @@ export class ByteReader {
     return this.take(1)[0]!;
   }
 
+  u16(): number {
+    const b = this.take(2);
+    return b[0]! | (b[1]! << 8);
+  }
+
   u32(): number {
     const b = this.take(4);
     return (b[0]! | (b[1]! << 8) | (b[2]! << 16) | (b[3]! << 24)) >>> 0;
+  }
+
+  f32(): number {
+    const b = this.take(4);
+    return new DataView(b.buffer, b.byteOffset, 4).getFloat32(0, true);
   }
 
   f64(): number {

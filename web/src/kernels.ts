@@ -60,8 +60,8 @@ export class Kernels {
   }
 
   /** A size that a kernel tells. */
-  size(name: string): number {
-    return this.exports[name]();
+  size(name: string, ...values: number[]): number {
+    return this.exports[name](...values);
   }
 
   /** Calls a kernel; a status below zero is an error about `what`. */

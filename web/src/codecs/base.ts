@@ -4,6 +4,7 @@ import type { Bytes } from "../bytes.js";
 import type { ClipRecord } from "../container.js";
 import type { Kernels } from "../kernels.js";
 import type { Layout } from "../model.js";
+import { multiply, type Product } from "./product.js";
 
 /** All the layers of one run of frames that are at hand, lowest first. */
 export interface Run {
@@ -15,7 +16,14 @@ export interface Run {
 export interface Decoder {
   /** [frames * width] of one run. */
   decode(run: Run): Float64Array | Float32Array;
+  /** Of a mesh whose frames are products: the factors, for those who multiply them elsewhere. */
+  product?: Product;
 }
+
+export const productDecoder = (product: Product): Decoder => ({
+  decode: (run) => multiply(product, product.rows(run), run.frames),
+  product,
+});
 
 export interface Codec {
   id: string;

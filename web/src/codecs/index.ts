@@ -7,6 +7,9 @@ import { deltaLzma } from "./delta-lzma.js";
 import { bapIndexing, frameDrop, mpeg4Float, sparseIndexing } from "./float-frames.js";
 import { kine } from "./kine.js";
 import { kineMesh } from "./kine-mesh.js";
+import { meshCpca } from "./mesh-cpca.js";
+import { meshPca } from "./mesh-pca.js";
+import { meshPcaLpc } from "./mesh-pca-lpc.js";
 import { pca } from "./pca.js";
 import { raw } from "./raw.js";
 import { wavelet, waveletOptimized } from "./wavelet.js";
@@ -16,6 +19,7 @@ export const codecs: ReadonlyMap<string, Codec> = new Map(
   [
     raw, zstdFloat, deltaLzma, kine, kineMesh, wavelet, waveletOptimized, pca, mpeg4Float, frameDrop, bapIndexing,
     sparseIndexing,
+    meshPca, meshPcaLpc, meshCpca,
   ].map((codec) => [codec.id, codec]),
 );
 

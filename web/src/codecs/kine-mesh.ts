@@ -5,8 +5,9 @@ import { ByteReader, type Bytes } from "../bytes.js";
 import { charge, corrupt } from "../errors.js";
 import type { Kernels } from "../kernels.js";
 import type { Topology } from "../model.js";
-import type { Codec, Decoder } from "./base.js";
+import { type Codec, type Decoder, productDecoder } from "./base.js";
 import { chainOf, decodeLevels, type Hierarchy, hierarchyOf, weightsOf } from "./kine-mesh/hierarchy.js";
+import type { Rows } from "./product.js";
 
 const LONGEST = 512;
 /** Scales of components are powers of 2^(1/8). */
@@ -21,15 +22,21 @@ export const kineMesh: Codec = {
     if (layout.kind !== "mesh") throw corrupt("the stream is not of a mesh");
     const { step, components, weights } = readSetup(setup, layout, kernels);
     const chains = new Map<number, Hierarchy>();
-    return {
-      decode({ frames, data }) {
+    return productDecoder({
+      vertices: layout.vertices,
+      components,
+      clusters: 1,
+      index: null,
+      shapes: false,
+      fixed: weights,
+      rows({ frames, data }) {
         if (frames > LONGEST) throw corrupt(`a segment has ${frames} frames, more than ${LONGEST}`);
         const chain = chains.get(frames) ?? chainOf(frames);
         chains.set(frames, chain);
         const levels = decodeLevels(chain, data[0]!, 3 * (components + 1), kernels);
-        return vertices(weights, inverseCosines(levels, frames, step), layout.vertices, components + 1, frames);
+        return split(inverseCosines(levels, frames, step), frames, components, layout.vertices);
       },
-    };
+    });
   },
 };
 
@@ -46,12 +53,11 @@ function readSetup(setup: Bytes, layout: Topology, kernels: Kernels) {
   const tree = hierarchyOf(layout, kernels);
   const levels = decodeLevels(tree, head.take(head.left), components, kernels);
   const found = weightsOf(tree, levels, components, kernels);
-  const weights = new Float64Array(layout.vertices * (components + 1));
-  for (let v = 0; v < layout.vertices; v++) weights[v * (components + 1)] = 1 / Math.sqrt(layout.vertices);
+  const weights = new Float64Array(layout.vertices * components);
   for (let n = 0; n < components; n++) {
     const factor = step / 2 ** (exponents[n]! / OCTAVE);
     for (let p = 0; p < layout.vertices; p++) {
-      weights[tree.order[p]! * (components + 1) + 1 + n] = found[n * layout.vertices + p]! * factor;
+      weights[tree.order[p]! * components + n] = found[n * layout.vertices + p]! * factor;
     }
   }
   return { step, components, weights };
@@ -91,24 +97,14 @@ function inverseCosines(levels: Int32Array, frames: number, step: number): Float
   return out;
 }
 
-/** weights [vertices * count] times the basis [frames * count * 3]. */
-function vertices(weights: Float64Array, basis: Float64Array, points: number, count: number, frames: number): Float32Array {
-  const out = new Float32Array(frames * points * 3);
+/** Tracks [frames * (1 + components) * 3]: the mean, scaled by the root of the number of vertices, then the basis. */
+function split(tracks: Float64Array, frames: number, components: number, vertices: number): Rows {
+  const offsets = new Float64Array(3 * frames);
+  const values = new Float64Array(3 * frames * components);
   for (let t = 0; t < frames; t++) {
-    const rows = basis.subarray(t * count * 3, (t + 1) * count * 3);
-    for (let v = 0; v < points; v++) {
-      let [x, y, z] = [0, 0, 0];
-      for (let n = 0, w = v * count; n < count; n++, w++) {
-        const weight = weights[w]!;
-        x += weight * rows[3 * n]!;
-        y += weight * rows[3 * n + 1]!;
-        z += weight * rows[3 * n + 2]!;
-      }
-      const at = 3 * (t * points + v);
-      out[at] = x;
-      out[at + 1] = y;
-      out[at + 2] = z;
-    }
+    const row = tracks.subarray(3 * t * (1 + components), 3 * (t + 1) * (1 + components));
+    for (let axis = 0; axis < 3; axis++) offsets[3 * t + axis] = row[axis]! / Math.sqrt(vertices);
+    values.set(row.subarray(3), 3 * t * components);
   }
-  return out;
+  return { offsets, values };
 }

@@ -5,8 +5,8 @@ import type { Kernels } from "../../kernels.js";
 import type { Topology } from "../../model.js";
 
 const MOST_REFERENCES = 18;
-/** Leading components that predictors are fitted to. */
-const FEATURES = 10;
+/** Components before which predictors are fitted anew, to those decoded so far. */
+const REFITS = [0, 1, 2, 3, 4, 6, 8, 10];
 const [BULGE, DAMPING, FAR] = [0.3, 2, 0.5];
 /** Steps shrink by FINER from a level to the next coarser one, down to FINEST. */
 const [FINER, FINEST] = [0.92, 0.55];
@@ -97,7 +97,7 @@ export function weightsOf(tree: Hierarchy, levels: Int32Array, components: numbe
     const [heights, source] = [k.put(tree.levels), k.put(levels)];
     const [predictors, out] = [k.room(8 * tree.refs.length + 8), k.room(8 * components * count)];
     for (let n = 0; n < components; n++) {
-      if (n <= FEATURES) {
+      if (REFITS.includes(n)) {
         k.call("kp_mesh_predictors", "the mesh", count, ...shape, out, n, BULGE, DAMPING, FAR, predictors);
       }
       const [own, values] = [source + 4 * n * count, out + 8 * n * count];
