@@ -23,7 +23,7 @@ const shared = {
   target: "es2022",
   legalComments: "none",
   logLevel: "warning",
-  loader: { ".wasm": "binary", ".bin": "binary" },
+  loader: { ".wasm": "binary", ".bin": "binary", ".csv": "text" },
   alias: { "kinepack.wasm": wasm },
   absWorkingDir: here,
 };
@@ -52,6 +52,6 @@ await build({
 });
 cpSync(resolve(here, "src/player/index.html"), resolve(options.assets, "index.html"));
 
-// The codecs this build decodes, for those who compare it with the Python package.
+// The codecs this build decodes and their versions, for those who compare it with the Python package.
 const { codecs } = await import(resolve(here, "dist/kinepack.js"));
-writeFileSync(resolve(here, "dist/codecs.txt"), [...codecs.keys()].join("\n") + "\n");
+writeFileSync(resolve(here, "dist/codecs.txt"), [...codecs.values()].map(({ id, version }) => `${id} ${version}\n`).join(""));

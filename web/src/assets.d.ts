@@ -7,3 +7,7 @@ declare module "*.bin" {
   const bytes: Uint8Array;
   export default bytes;
 }
+declare module "*.csv" {
+  const text: string;
+  export default text;
+}

@@ -33,13 +33,16 @@ export interface Pose {
 /** A rig as index arrays, and its kinematics. */
 export class Rig {
   readonly parents: Int32Array;
-  private readonly axisChannel: Int32Array;
-  private readonly axisId: Int32Array;
-  private readonly frames: Float64Array;
+  /** [joints * 3] Euler channels in the order of the matrix product, -1 for those a joint lacks, and their axes. */
+  readonly axisChannel: Int32Array;
+  readonly axisId: Int32Array;
+  /** [joints * 9] */
+  readonly frames: Float64Array;
+  /** [joints * 3] */
+  readonly translation: Int32Array;
   private readonly hasFrames: boolean;
   private readonly rest: Float64Array;
   private readonly tips: Float64Array;
-  private readonly translation: Int32Array;
   private readonly scale: Int32Array;
   private readonly hasScale: boolean;
   private readonly quaternions: Family[] = [];
@@ -47,7 +50,7 @@ export class Rig {
 
   constructor(
     readonly skeleton: Skeleton,
-    private readonly kernels: Kernels,
+    readonly kernels: Kernels,
   ) {
     const { joints } = skeleton;
     const own = channelsByJoint(skeleton);
@@ -91,19 +94,23 @@ export class Rig {
 
   /** Local transforms of [frames * channels] values. */
   local(values: Float64Array, frames: number): LocalTransforms {
+    const { kernels: k } = this;
     const joints = this.parents.length;
-    const rotations = this.eulerRotations(values, frames);
-    this.fillOthers(values, frames, rotations);
-    const offsets = this.skeleton.joints.flatMap((joint) => joint.offset);
-    const add = this.skeleton.translation === "add";
-    const translations = this.vectorsOf(values, frames, this.translation, offsets, add);
-    const scaleRest = this.skeleton.joints.flatMap((joint) => joint.restScale);
-    const scales = this.hasScale ? this.vectorsOf(values, frames, this.scale, scaleRest, false) : null;
-    return { frames: joints ? frames : 0, rotations, translations, scales };
+    return k.scope(() => {
+      const { rotations, translations, scales } = this.localAt(values, frames);
+      const copy = (address: number, size: number) => k.view(Float64Array, address, size * frames * joints).slice();
+      return {
+        frames: joints ? frames : 0,
+        rotations: copy(rotations, 9),
+        translations: copy(translations, 3),
+        scales: scales ? copy(scales, 3) : null,
+      };
+    });
   }
 
   /** Poses of [frames * channels] values. */
   pose(values: Float64Array, frames: number): Pose {
+    const { kernels: k } = this;
     const joints = this.parents.length;
     const width = this.skeleton.channels.length;
     const pose = {
@@ -113,48 +120,54 @@ export class Rig {
     };
     for (let at = 0; at < frames; at += BLOCK) {
       const count = Math.min(BLOCK, frames - at);
-      const part = this.compose(this.local(values.subarray(at * width, (at + count) * width), count), count);
-      pose.origins.set(part.origins, at * joints * 3);
-      pose.points.set(part.points, at * joints * 3);
-      pose.rotations.set(part.rotations, at * joints * 9);
+      k.scope(() => {
+        const found = this.poseAt(values.subarray(at * width, (at + count) * width), count);
+        for (const [name, size] of [["origins", 3], ["points", 3], ["rotations", 9]] as const) {
+          pose[name].set(k.view(Float64Array, found[name], size * count * joints), size * at * joints);
+        }
+      });
     }
     return pose;
   }
 
-  private compose(local: LocalTransforms, frames: number): Pose {
+  /** The same as addresses, valid in the kernels' present scope. */
+  poseAt(values: Float64Array, frames: number): Record<keyof Pose, number> {
     const { kernels: k } = this;
     const joints = this.parents.length;
     const n = frames * joints;
-    return k.scope(() => {
-      const inputs = [k.put(this.parents), k.put(local.rotations), k.put(local.translations)];
-      const scales = local.scales ? k.put(local.scales) : 0;
-      const tips = k.put(this.tips);
-      const [rotations, origins, points] = [k.room(72 * n), k.room(24 * n), k.room(24 * n)];
-      k.call("kp_forward_kinematics", "the pose", frames, joints, ...inputs, scales, tips, rotations, origins, points);
-      return {
-        rotations: k.view(Float64Array, rotations, 9 * n).slice(),
-        origins: k.view(Float64Array, origins, 3 * n).slice(),
-        points: k.view(Float64Array, points, 3 * n).slice(),
-      };
-    });
+    const local = this.localAt(values, frames);
+    const [parents, tips] = [k.put(this.parents), k.put(this.tips)];
+    const [rotations, origins, points] = [k.room(72 * n), k.room(24 * n), k.room(24 * n)];
+    k.call(
+      "kp_forward_kinematics", "the pose",
+      frames, joints, parents, local.rotations, local.translations, local.scales, tips, rotations, origins, points,
+    );
+    return { rotations, origins, points };
   }
 
-  private eulerRotations(values: Float64Array, frames: number): Float64Array {
+  /** Addresses of local transforms; scales are 0 where there are none. */
+  private localAt(values: Float64Array, frames: number): Record<"rotations" | "translations" | "scales", number> {
+    const { joints, translation } = this.skeleton;
+    const rotations = this.eulerRotations(values, frames);
+    const offsets = joints.flatMap((joint) => joint.offset);
+    const translations = this.vectorsOf(values, frames, this.translation, offsets, translation === "add");
+    const scales = this.hasScale ? this.vectorsOf(values, frames, this.scale, joints.flatMap((joint) => joint.restScale), false) : 0;
+    this.fillOthers(values, frames, this.kernels.view(Float64Array, rotations, 9 * frames * joints.length));
+    return { rotations, translations, scales };
+  }
+
+  private eulerRotations(values: Float64Array, frames: number): number {
     const { kernels: k } = this;
     const joints = this.parents.length;
-    const channels = this.skeleton.channels.length;
-    const scale = radiansPerAngle(this.skeleton);
-    return k.scope(() => {
-      const moderate = k.put(this.moderateAngles(values));
-      const [axisChannel, axisId] = [k.put(this.axisChannel), k.put(this.axisId)];
-      const [frame, rest] = [this.hasFrames ? k.put(this.frames) : 0, k.put(this.rest)];
-      const out = k.room(72 * frames * joints);
-      k.call(
-        "kp_local_rotations", "the pose",
-        frames, joints, channels, moderate, scale, axisChannel, axisId, frame, rest, out,
-      );
-      return k.view(Float64Array, out, 9 * frames * joints).slice();
-    });
+    const moderate = k.put(this.moderateAngles(values));
+    const [axisChannel, axisId] = [k.put(this.axisChannel), k.put(this.axisId)];
+    const [frame, rest] = [this.hasFrames ? k.put(this.frames) : 0, k.put(this.rest)];
+    const out = k.room(72 * frames * joints);
+    k.call(
+      "kp_local_rotations", "the pose",
+      frames, joints, this.skeleton.channels.length, moderate, radiansPerAngle(this.skeleton), axisChannel, axisId, frame, rest, out,
+    );
+    return out;
   }
 
   /** Whole turns leave angles that the kernels' sine and cosine would refuse. */
@@ -183,17 +196,17 @@ export class Rig {
     }
   }
 
-  /** [frames * joints * 3] of channels that replace or add to what rests. */
-  private vectorsOf(values: Float64Array, frames: number, table: Int32Array, rest: number[], add: boolean): Float64Array {
+  /** Address of [frames * joints * 3]: channels that replace what rests, or add to it. */
+  private vectorsOf(values: Float64Array, frames: number, table: Int32Array, rest: number[], add: boolean): number {
     const width = this.skeleton.channels.length;
-    const out = new Float64Array(frames * rest.length);
-    for (let t = 0; t < frames; t++) out.set(rest, t * rest.length);
+    const address = this.kernels.room(8 * frames * rest.length);
+    const [still, out] = [Float64Array.from(rest), this.kernels.view(Float64Array, address, frames * rest.length)];
+    for (let t = 0; t < frames; t++) out.set(still, t * rest.length);
     table.forEach((channel, i) => {
       if (channel < 0) return;
-      for (let t = 0; t < frames; t++) {
-        out[t * rest.length + i] = (add ? rest[i]! : 0) + values[t * width + channel]!;
-      }
+      const base = add ? rest[i]! : 0;
+      for (let t = 0; t < frames; t++) out[t * rest.length + i] = base + values[t * width + channel]!;
     });
-    return out;
+    return address;
   }
 }

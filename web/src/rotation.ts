@@ -93,3 +93,23 @@ export function axisFrame([x, y, z]: readonly number[]): number[] {
   quaternionToMatrix(q, matrix);
   return matrix;
 }
+
+/** Angles (a, b, c) with Ri(a) Rj(b) Rk(c) = m; the middle one is in [-π/2, π/2]. */
+export function eulerOf(m: ArrayLike<number>, [i, j, k]: [number, number, number]): [number, number, number] {
+  const sign = (i + 1) % 3 === j ? 1 : -1;
+  const first = Math.atan2(-sign * m[3 * j + k]!, m[3 * k + k]!);
+  // What is left when the first turn is undone: rows j and k of m, turned back about axis i.
+  const [sine, cosine] = [Math.sin(first), Math.cos(first)];
+  const row = (r: number, c: number) =>
+    r === i ? m[3 * i + c]! : r === j ? cosine * m[3 * j + c]! + sign * sine * m[3 * k + c]! : cosine * m[3 * k + c]! - sign * sine * m[3 * j + c]!;
+  return [first, Math.atan2(sign * row(i, k), row(k, k)), Math.atan2(sign * row(j, i), row(j, j))];
+}
+
+/** Axis times angle, 0 … π, of a unit quaternion. */
+export function quaternionToRotvec(q: ArrayLike<number>): number[] {
+  const sign = q[3]! < 0 ? -1 : 1;
+  const axis = [sign * q[0]!, sign * q[1]!, sign * q[2]!];
+  const sine = Math.hypot(...axis);
+  const factor = sine < 1e-150 ? 2 : (2 * Math.atan2(sine, sign * q[3]!)) / sine;
+  return axis.map((x) => x * factor);
+}

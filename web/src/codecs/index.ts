@@ -10,16 +10,19 @@ import { kineMesh } from "./kine-mesh.js";
 import { meshCpca } from "./mesh-cpca.js";
 import { meshPca } from "./mesh-pca.js";
 import { meshPcaLpc } from "./mesh-pca-lpc.js";
+import { mpeg4Dct16 } from "./mpeg4-dct16.js";
+import { bapSparsing, mpeg4Predictive } from "./mpeg4-predictive.js";
 import { pca } from "./pca.js";
 import { raw } from "./raw.js";
 import { wavelet, waveletOptimized } from "./wavelet.js";
+import { waveletIk } from "./wavelet-ik.js";
+import { waveletQuaternion } from "./wavelet-quaternion.js";
 import { zstdFloat } from "./zstd-float.js";
 
 export const codecs: ReadonlyMap<string, Codec> = new Map(
   [
-    raw, zstdFloat, deltaLzma, kine, kineMesh, wavelet, waveletOptimized, pca, mpeg4Float, frameDrop, bapIndexing,
-    sparseIndexing,
-    meshPca, meshPcaLpc, meshCpca,
+    raw, zstdFloat, deltaLzma, kine, kineMesh, wavelet, waveletOptimized, waveletQuaternion, waveletIk, pca, mpeg4Float,
+    mpeg4Predictive, mpeg4Dct16, frameDrop, bapSparsing, bapIndexing, sparseIndexing, meshPca, meshPcaLpc, meshCpca,
   ].map((codec) => [codec.id, codec]),
 );
 
