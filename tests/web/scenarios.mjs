@@ -19,18 +19,24 @@ async function open(page, { url }) {
 
 const until = (page, check, timeout = 15_000) => page.waitForFunction(check, null, { timeout });
 
+/** Gives the page `plain`, which writes an array's bytes as base64. */
+const givePlain = (page) =>
+  page.addInitScript(() => {
+    window.plain = (array) => {
+      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      let text = "";
+      for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
+      return btoa(text);
+    };
+  });
+
 /** Files decoded by the library alone: values and measured points of each. */
 export async function decode(page, { url, library, files }) {
+  await givePlain(page);
   await page.goto(url);
   const results = await page.evaluate(
     async ([library, files]) => {
       const { open } = await import(library);
-      const plain = (array) => {
-        const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-        let text = "";
-        for (let i = 0; i < bytes.length; i += 8192) text += String.fromCharCode(...bytes.subarray(i, i + 8192));
-        return btoa(text);
-      };
       const found = [];
       for (const file of files) {
         try {
@@ -205,24 +211,31 @@ export async function stream(page, { url, library, file, rate, watch }) {
   );
 }
 
-/** Base layers before refinements: in which order the layers of runs arrive. */
+/** What every number of layers decodes to, and what a stream makes of each run as its layers arrive, in that order. */
 export async function layers(page, { url, library, file, rate }) {
+  await givePlain(page);
   await page.goto(url);
   await throttle(page, rate);
   return page.evaluate(
     async ([library, file]) => {
       const { open, KineStream } = await import(library);
-      const clip = await (await open(new URL(file, location.href).href, { firstRequest: 2048 })).clip(0);
-      const order = [];
+      const place = new URL(file, location.href).href;
+      const clip = await (await open(place, { firstRequest: 2048 })).clip(0);
+      const arrived = [];
       await new Promise((done) => {
         const stream = new KineStream(clip, {
-          onRun: (run, _values, layers) => {
-            order.push([run, layers]);
+          onRun: (run, values, layers) => {
+            const { first, frames } = clip.runs[run];
+            arrived.push({ run, first, frames, layers, values: plain(values) });
             if (stream.complete) done();
           },
         });
       });
-      return { order, layers: clip.layers, runs: clip.runs.length };
+      const whole = [];
+      for (let n = 1; n <= clip.layers; n++) {
+        whole.push(plain((await clip.decode(0, clip.frames, { layers: n })).values));
+      }
+      return { arrived, whole, layers: clip.layers, runs: clip.runs.length };
     },
     [library, file],
   );

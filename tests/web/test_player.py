@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
-from web_support import DESKTOP, PHONE, Scenario, library_paths, run_scenario, serving
+from web_support import DESKTOP, PHONE, Scenario, library_paths, numbers, run_scenario, serving
 
 import kinepack
 from kinepack.cli.places import Reading
 from kinepack.cli.playing import assets, served, standalone
-from kinepack.container.static import pack_skeleton
-from kinepack.container.writer import CodedClip, CodedSegment, write_container
 from kinepack.errors import ConfigError
 from kinepack.samples import fish, human
 
@@ -159,23 +158,22 @@ def test_stream_starts_soon_and_does_not_stall(run_scenario: Scenario) -> None:
     assert found["stalled"] == 0
 
 
-def test_base_layers_come_first(run_scenario: Scenario) -> None:
-    """No refinement is fetched before the base layer of what plays next is here, and all come in the end."""
-    clip = human()
-    runs = [(a, min(a + 90, clip.frames)) for a in range(0, clip.frames, 90)]
-    segments = []
-    for start, stop in runs:
-        segments.append(CodedSegment(start, stop - start, 0, clip.values[start:stop].astype("<f8").tobytes()))
-        segments.append(CodedSegment(start, stop - start, 1, bytes(8000)))
-    static = pack_skeleton(clip.skeleton)
-    coded = CodedClip("walk", "raw", 1, "", clip.frames, clip.frame_time, static, b"", segments)
-    with serving(library_paths({"walk.kine": write_container([coded])})) as address:
+def test_layers_arrive(run_scenario: Scenario) -> None:
+    """Base layers before refinements; a run shows what Python makes of the layers that are here, at every moment."""
+    data = kinepack.compress(human(), "kine:error=0.02,layers=3,segment_s=1")
+    with serving(library_paths({"walk.kine": data})) as address:
         found = run_scenario(
-            "layers", url=f"{address}blank.html", library="/dist/kinepack.js", file="walk.kine", rate=150_000
+            "layers", url=f"{address}blank.html", library="/dist/kinepack.js", file="walk.kine", rate=30_000
         )
-    order = [tuple(pair) for pair in found["order"]]
+    wanted = [kinepack.open(data)[0].decode(layers=n).values for n in (1, 2, 3)]
+    for values, text in zip(wanted, found["whole"], strict=True):
+        assert np.allclose(numbers(text, float), values.ravel(), rtol=1e-9, atol=1e-7)
+    order = [(run["run"], run["layers"]) for run in found["arrived"]]
     assert order[:3] == [(0, 1), (1, 1), (2, 1)]
-    assert sorted(order) == [(run, layers) for run in range(len(runs)) for layers in (1, 2)]
+    assert sorted(order) == [(run, layers) for run in range(found["runs"]) for layers in (1, 2, 3)]
+    for run in found["arrived"]:
+        part = wanted[run["layers"] - 1][run["first"] : run["first"] + run["frames"]]
+        assert np.allclose(numbers(run["values"], float), part.ravel(), rtol=1e-9, atol=1e-7)
 
 
 def test_server_refuses_strangers(folder: Path, pages: dict[str, bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import ROOT
@@ -90,3 +92,8 @@ def library_paths(files: Mapping[str, bytes]) -> dict[str, Served]:
     parts["/blank.html"] = b"<!doctype html><title>blank</title><link rel='icon' href='data:,'>"
     parts |= {f"/{name}": data for name, data in files.items()}
     return {name: Served(KINDS[Path(name).suffix], BytesSource(data)) for name, data in parts.items()}
+
+
+def numbers(text: str, dtype: Any) -> Any:
+    """An array that the page sent as base64."""
+    return np.frombuffer(base64.b64decode(text), dtype)
