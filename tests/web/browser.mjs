@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import * as measuring from "./bench.mjs";
+import * as gpu from "./gpu.mjs";
 import * as scenarios from "./scenarios.mjs";
 
 const [name, argumentsPath] = process.argv.slice(2);
@@ -34,7 +35,7 @@ try {
   page.on("request", (request) => {
     if (/^https?:/.test(request.url())) hosts.add(new URL(request.url()).host);
   });
-  const found = await (scenarios[name] ?? measuring[name])(page, options);
+  const found = await (scenarios[name] ?? gpu[name] ?? measuring[name])(page, options);
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
   process.stdout.write(JSON.stringify({ ...found, faults, hosts: [...hosts] }));
 } finally {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from web_support import WEB, Scenario, library_paths, numbers, run_scenario, serving
+from web_support import WEB, Scenario, library_paths, loader, numbers, run_scenario, serving
 
 import kinepack
 from conftest import ROOT
@@ -23,7 +22,7 @@ from kinepack.model import Clip, MeshSequence, Model
 from kinepack.samples import fish, human
 from kinepack.testing.sources import awkward_clips
 
-__all__ = ["run_scenario"]
+__all__ = ["loader", "run_scenario"]
 
 GOLDEN = ROOT / "tests" / "golden" / "streams"
 LIBRARY = "/dist/kinepack.js"
@@ -187,18 +186,6 @@ def test_damage_is_named(run_scenario: Scenario) -> None:
     wrong = b"not a kine file at all"
     results = decoded(run_scenario, {"damaged.kine": bytes(data), "cut.kine": cut, "wrong.kine": wrong})
     assert [result["kind"] for result in results] == ["corrupt", "truncated", "corrupt"]
-
-
-@pytest.fixture(scope="module")
-def loader(tmp_path_factory: pytest.TempPathFactory, run_scenario: Scenario) -> bytes:
-    """The three.js loader and three.js in one file, as an application's bundler would make it."""
-    out = tmp_path_factory.mktemp("loader") / "loader.js"
-    entry = 'export * from "./dist/three.js"; export { AnimationMixer, Vector3 } from "three";'
-    subprocess.run(
-        ["node_modules/.bin/esbuild", "--bundle", "--format=esm", "--target=es2022", f"--outfile={out}"],
-        cwd=WEB, input=entry, text=True, check=True, capture_output=True,
-    )  # fmt: skip
-    return out.read_bytes()
 
 
 def test_three_skeleton(run_scenario: Scenario, loader: bytes) -> None:

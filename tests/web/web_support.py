@@ -75,6 +75,18 @@ def scenario_runner(folder: Path) -> Scenario:
     return run
 
 
+@pytest.fixture(scope="session")
+def loader(tmp_path_factory: pytest.TempPathFactory, run_scenario: Scenario) -> bytes:
+    """The three.js loader and three.js in one file, as an application's bundler would make it."""
+    out = tmp_path_factory.mktemp("loader") / "loader.js"
+    entry = 'export * from "./dist/three.js"; export * from "three";'
+    subprocess.run(
+        ["node_modules/.bin/esbuild", "--bundle", "--format=esm", "--target=es2022", f"--outfile={out}"],
+        cwd=WEB, input=entry, text=True, check=True, capture_output=True,
+    )  # fmt: skip
+    return out.read_bytes()
+
+
 @contextmanager
 def serving(paths: Mapping[str, Served]) -> Iterator[str]:
     """The address of a server of `paths`."""

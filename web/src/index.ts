@@ -1,5 +1,8 @@
 export { codecs } from "./codecs/index.js";
+export type { Product, Rows } from "./codecs/product.js";
 export { KineError, type ErrorKind } from "./errors.js";
+export { GpuDecoder } from "./gpu/decoder.js";
+export { Planes } from "./gpu/planes.js";
 export { HttpSource, type HttpOptions } from "./http-source.js";
 export { type LocalTransforms, type Pose, Rig } from "./kinematics.js";
 export type { Channel, Frames, Joint, Layout, Skeleton, Topology } from "./model.js";

@@ -3,6 +3,7 @@
 import type { Bytes } from "./bytes.js";
 import type { Decoder } from "./codecs/base.js";
 import { codecFor } from "./codecs/index.js";
+import { checkFinite, type Product, type Rows } from "./codecs/product.js";
 import { type ClipEntry, Container, type SegmentEntry } from "./container.js";
 import { charge, corrupt, usage } from "./errors.js";
 import { HttpSource, type HttpOptions } from "./http-source.js";
@@ -201,6 +202,26 @@ export class KineClip {
     if (values.length !== frames * this.width) throw corrupt(`the segment at frame ${first} has the wrong size`);
     if (!allFinite(values)) throw corrupt("the stream decodes to numbers that are not finite");
     return values;
+  }
+
+  /** Of a mesh whose frames are products (codecs/product.ts): the factors; null for all other clips. */
+  async product(): Promise<Product | null> {
+    return (await this.opened()).product ?? null;
+  }
+
+  /** What the frames of one run have in that product, from bytes at hand or fetched. */
+  async rows(number: number, data?: Bytes[]): Promise<Rows> {
+    const product = await this.product();
+    if (!product) throw usage("the clip is not a product");
+    const { first, frames, segments } = this.runs[number]!;
+    data ??= await Promise.all(segments.map((segment) => this.file.container.segment(this.entry, segment)));
+    const begun = performance.now();
+    const rows = product.rows({ first, frames, data });
+    this.decoding.seconds += (performance.now() - begun) / 1000;
+    this.decoding.frames += frames;
+    checkFinite(rows.offsets);
+    checkFinite(rows.values);
+    return rows;
   }
 
   /** Poses of decoded frames of a skeleton. */

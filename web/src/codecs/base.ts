@@ -4,7 +4,7 @@ import type { Bytes } from "../bytes.js";
 import type { ClipRecord } from "../container.js";
 import type { Kernels } from "../kernels.js";
 import type { Layout } from "../model.js";
-import { multiply, type Product } from "./product.js";
+import { checkFinite, multiply, type Product } from "./product.js";
 
 /** All the layers of one run of frames that are at hand, lowest first. */
 export interface Run {
@@ -20,10 +20,10 @@ export interface Decoder {
   product?: Product;
 }
 
-export const productDecoder = (product: Product): Decoder => ({
-  decode: (run) => multiply(product, product.rows(run), run.frames),
-  product,
-});
+export function productDecoder(product: Product): Decoder {
+  checkFinite(product.fixed);
+  return { decode: (run) => multiply(product, product.rows(run), run.frames), product };
+}
 
 export interface Codec {
   id: string;

@@ -7,10 +7,12 @@
 import { type AnimationClip, Loader, type Object3D, type Skeleton as ThreeSkeleton } from "three";
 import { usage } from "../errors.js";
 import { type KineClip, open, type OpenOptions, type Place } from "../reader.js";
-import { KineMesh, meshClip } from "./mesh.js";
+import { CpuFrames } from "./cpu-frames.js";
+import { GpuFrames } from "./gpu-frames.js";
+import { KineMesh, meshClip, type MeshFrames } from "./mesh.js";
 import { bonesOf, skeletonClip } from "./skeleton.js";
 
-export { KineMesh };
+export { CpuFrames, GpuFrames, KineMesh, type MeshFrames };
 
 export interface KineResult {
   /** To be played on `root` by an AnimationMixer. */
@@ -27,6 +29,8 @@ export interface KineResult {
 export class KineLoader extends Loader<KineResult> {
   /** Which clip of a file of several, by name or number. */
   which: string | number = 0;
+  /** Whether graphics processors decode meshes, where the codec allows it; they need a WebGLRenderer. */
+  gpu = true;
   /** For files whose skeleton is kept in another file, and for slow connections. */
   options: OpenOptions = {};
 
@@ -57,21 +61,32 @@ export class KineLoader extends Loader<KineResult> {
   async parse(place: Place): Promise<KineResult> {
     const file = await open(place, this.options);
     try {
-      return await resultOf(await file.clip(this.which));
+      return await resultOf(await file.clip(this.which), this.gpu);
     } finally {
       file.close();
     }
   }
 }
 
-async function resultOf(source: KineClip): Promise<KineResult> {
-  const frames = await source.decode();
+async function resultOf(source: KineClip, gpu: boolean): Promise<KineResult> {
   if (source.layout.kind === "mesh") {
-    if (!(frames.values instanceof Float32Array)) throw usage("a mesh decodes to float32");
-    const mesh = new KineMesh(source.layout, frames.values);
+    const mesh = new KineMesh(source.layout, (gpu && (await gpuFrames(source))) || (await cpuFrames(source)));
     return { clip: meshClip(source, mesh), root: mesh, skeleton: null, mesh, source };
   }
+  const frames = await source.decode();
   const { root, skeleton } = bonesOf(source.layout);
   const clip = skeletonClip(source, skeleton.bones, (await source.rig()).local(frames.values as Float64Array, frames.frames));
   return { clip, root, skeleton, mesh: null, source };
+}
+
+async function gpuFrames(source: KineClip): Promise<MeshFrames | null> {
+  const found = await GpuFrames.of(source);
+  if (found) for (const [n, { first, frames }] of source.runs.entries()) found.take(first, await source.rows(n), frames);
+  return found;
+}
+
+async function cpuFrames(source: KineClip): Promise<MeshFrames> {
+  const { values, width } = await source.decode();
+  if (!(values instanceof Float32Array)) throw usage("a mesh decodes to float32");
+  return new CpuFrames(values, width / 3);
 }

@@ -4,27 +4,53 @@ import {
   AnimationClip,
   BufferAttribute,
   BufferGeometry,
-  DynamicDrawUsage,
+  type Material,
   Mesh,
+  MeshDepthMaterial,
+  MeshDistanceMaterial,
   MeshStandardMaterial,
   NumberKeyframeTrack,
+  type Sphere,
+  type Vector3,
 } from "three";
 import type { Topology } from "../model.js";
 import type { KineClip } from "../reader.js";
 
-export class KineMesh extends Mesh<BufferGeometry, MeshStandardMaterial> {
+/** Where a mesh's vertices come from. */
+export interface MeshFrames {
+  readonly kind: "gpu" | "cpu";
+  readonly frames: number;
+  /** What the graphics processor keeps of the animation. */
+  readonly bytes: number;
+  /** Whether there are normals at the vertices; else faces are flat. */
+  readonly smooth: boolean;
+  /** A sphere around the frame shown, if the geometry does not have one. */
+  readonly sphere?: Sphere;
+  attach(geometry: BufferGeometry): void;
+  adopt<T extends Material>(material: T): T;
+  /** A place between two frames; share 0 is the first. */
+  show(before: number, after: number, share: number): void;
+  /** Where a vertex is, as shown. */
+  point(vertex: number, out: Vector3): Vector3;
+  dispose(): void;
+}
+
+export class KineMesh extends Mesh<BufferGeometry, Material | Material[]> {
+  /** Around the frame shown; what three.js culls and sorts by. */
+  readonly boundingSphere?: Sphere;
   private shown = -1;
 
-  /** `vertices[frame * topology.vertices * 3 + …]` in the file's unit; the mesh is scaled to metres. */
+  /** Vertices are in the file's unit; the mesh is scaled to metres. */
   constructor(
     readonly topology: Topology,
-    readonly vertices: Float32Array,
+    readonly source: MeshFrames,
   ) {
-    const geometry = new BufferGeometry();
-    const positions = new BufferAttribute(new Float32Array(3 * topology.vertices), 3);
-    geometry.setAttribute("position", positions.setUsage(DynamicDrawUsage));
-    geometry.setIndex(new BufferAttribute(topology.faces, 1));
-    super(geometry, new MeshStandardMaterial({ color: 0x9aa5b1, roughness: 0.7 }));
+    super(new BufferGeometry());
+    this.geometry.setIndex(new BufferAttribute(topology.faces, 1));
+    source.attach(this.geometry);
+    if (source.sphere) this.boundingSphere = source.sphere;
+    this.adoptMaterials();
+    this.material = new MeshStandardMaterial({ color: 0x9aa5b1, roughness: 0.7, flatShading: !source.smooth });
     this.scale.setScalar(topology.unitCm / 100);
     this.frame = 0;
   }
@@ -37,18 +63,35 @@ export class KineMesh extends Mesh<BufferGeometry, MeshStandardMaterial> {
   set frame(frame: number) {
     if (frame === this.shown) return;
     this.shown = frame;
-    const width = 3 * this.topology.vertices;
-    const last = this.vertices.length / width - 1;
+    const last = this.source.frames - 1;
     const before = Math.min(Math.max(Math.floor(frame), 0), last);
-    const [a, b] = [before * width, Math.min(before + 1, last) * width];
-    const share = Math.min(Math.max(frame - before, 0), 1);
-    const positions = this.geometry.getAttribute("position") as BufferAttribute;
-    for (let i = 0; i < width; i++) {
-      positions.array[i] = this.vertices[a + i]! + share * (this.vertices[b + i]! - this.vertices[a + i]!);
-    }
-    positions.needsUpdate = true;
-    this.geometry.computeVertexNormals();
-    this.geometry.computeBoundingSphere();
+    this.geometry.boundingBox = this.geometry.boundingSphere = null;
+    this.source.show(before, Math.min(before + 1, last), Math.min(Math.max(frame - before, 0), 1));
+  }
+
+  override getVertexPosition(vertex: number, out: Vector3): Vector3 {
+    return this.source.point(vertex, out);
+  }
+
+  override dispose(): void {
+    this.geometry.dispose();
+    for (const material of [this.material, this.customDepthMaterial, this.customDistanceMaterial].flat()) material?.dispose();
+    this.source.dispose();
+  }
+
+  /** Whatever material the mesh is given draws it, and casts its shadow. */
+  private adoptMaterials(): void {
+    const { source } = this;
+    let own = this.material;
+    Object.defineProperty(this, "material", {
+      get: () => own,
+      set: (wanted: Material | Material[]) => {
+        if (wanted !== own) own = Array.isArray(wanted) ? wanted.map((one) => source.adopt(one)) : source.adopt(wanted);
+      },
+    });
+    if (source.kind === "cpu") return;
+    this.customDepthMaterial = source.adopt(new MeshDepthMaterial());
+    this.customDistanceMaterial = source.adopt(new MeshDistanceMaterial());
   }
 }
 

@@ -1,0 +1,148 @@
+"""Meshes that a graphics processor decodes (Figure 8, Sattler 2005): its vertices are those of Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from web_support import Scenario, library_paths, loader, numbers, run_scenario, serving
+
+import kinepack
+from kinepack.model import MeshSequence
+from kinepack.samples import fish
+
+__all__ = ["loader", "run_scenario"]
+
+LIBRARY = "/dist/kinepack.js"
+NEAR = 1e-4
+"""Of the bounding box's diagonal."""
+SHARES = [0.0, 0.21, 0.5, 0.777, 1.0]
+"""Places in the clip, most of them between two frames."""
+CODECS = [
+    "kine-mesh",
+    "kine-mesh:step=0.05,segment_s=0.4",
+    "mesh-cpca",
+    "mesh-cpca:k=9,c=5,means=true,index=bits,segment_s=0.4",
+    "mesh-cpca:k=4,c=6,c_star=12",
+    "mesh-pca",
+    "mesh-pca-lpc:c=11,segment_s=0.4",
+]
+SEQUENCES = ["cesiumman_walk", "mit_jumping_15fps", "flamingo_fly"]
+
+
+def at_share(vertices: NDArray[np.float32], share: float) -> NDArray[np.float64]:
+    """A place between two frames, on the straight line between them."""
+    place = share * (len(vertices) - 1)
+    before = int(place)
+    after = min(before + 1, len(vertices) - 1)
+    a, b = vertices[before].astype(float), vertices[after].astype(float)
+    return np.asarray(a + (place - before) * (b - a))
+
+
+def diagonal(vertices: NDArray[np.float32]) -> float:
+    return float(np.linalg.norm(np.ptp(vertices.reshape(-1, 3).astype(float), axis=0)))
+
+
+def check(run: Scenario, mesh: MeshSequence, codecs: list[str]) -> list[dict[str, Any]]:
+    """Every codec, some places in time; gives what the browser told."""
+    files = {f"{n}.kine": kinepack.compress(mesh, codec) for n, codec in enumerate(codecs)}
+    with serving(library_paths(files)) as address:
+        found = run("gpuVertices", url=f"{address}blank.html", library=LIBRARY, files=list(files), frames=SHARES)
+    assert not found["faults"]
+    for codec, data, result in zip(codecs, files.values(), found["results"], strict=True):
+        assert "error" not in result and result["fault"] == 0, (codec, result)
+        decoded = kinepack.open(data)[0].decode()
+        assert isinstance(decoded, MeshSequence)
+        for share, text in zip(SHARES, result["vertices"], strict=True):
+            mine = numbers(text, np.float32).reshape(-1, 3)
+            far = np.linalg.norm(mine - at_share(decoded.vertices, share), axis=1).max()
+            assert far <= NEAR * diagonal(decoded.vertices), (codec, share, far / diagonal(decoded.vertices))
+    results: list[dict[str, Any]] = found["results"]
+    return results
+
+
+def test_fish(run_scenario: Scenario) -> None:
+    for result in check(run_scenario, fish(), CODECS):
+        assert result["bytes"] < result["rawBytes"]
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_sequences(run_scenario: Scenario, shared_data: Path, name: str) -> None:
+    mesh = kinepack.read(shared_data / "mesh" / f"{name}.npz")
+    assert isinstance(mesh, MeshSequence)
+    for result in check(run_scenario, mesh, ["kine-mesh", "mesh-cpca:c=6,starts=1", "mesh-pca", "mesh-pca-lpc"]):
+        assert result["bytes"] < result["rawBytes"]
+
+
+def rough_sheet(rows: int = 72, columns: int = 80, frames: int = 96) -> MeshSequence:
+    """A sheet that shakes so that no few components tell its motion."""
+    random = np.random.default_rng(7)
+    y, x = np.mgrid[:rows, :columns].astype(np.float32)
+    rest = np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)
+    corner = np.arange(rows * columns).reshape(rows, columns)
+    a, b, c, d = (part.ravel() for part in (corner[:-1, :-1], corner[:-1, 1:], corner[1:, :-1], corner[1:, 1:]))
+    faces = np.concatenate([np.stack([a, b, c], axis=1), np.stack([b, d, c], axis=1)]).astype(np.int32)
+    shaken = rest + random.normal(scale=0.4, size=(frames, *rest.shape))
+    return MeshSequence(shaken.astype(np.float32), faces, frame_time=1 / 30)
+
+
+def test_many_vertices_and_components(run_scenario: Scenario) -> None:
+    """Several rows of every texture, and more than 64 components."""
+    codecs = ["kine-mesh:descend=false", "mesh-cpca:k=3,c=66,starts=1", "mesh-pca:c=80", "mesh-pca-lpc:c=80"]
+    for codec, result in zip(codecs, check(run_scenario, rough_sheet(), codecs), strict=True):
+        assert result["components"] > 64, codec
+        assert min(result["size"]) > 64
+
+
+def test_far_from_the_origin(run_scenario: Scenario) -> None:
+    """What vertices have is kept in 16 bits about its middle: a mesh is as exact wherever it is."""
+    mesh = fish()
+    moved = MeshSequence(mesh.vertices + np.float32([60, -80, 30]), mesh.faces, frame_time=mesh.frame_time)
+    check(run_scenario, moved, ["kine-mesh", "mesh-cpca", "mesh-pca"])
+
+
+def test_only_products(run_scenario: Scenario) -> None:
+    """A codec that is no product says so; the processor decodes it."""
+    files = {"raw.kine": kinepack.compress(fish(), "raw")}
+    with serving(library_paths(files)) as address:
+        found = run_scenario("gpuVertices", url=f"{address}blank.html", library=LIBRARY, files=list(files), frames=[0])
+    assert found["results"][0]["kind"] == "unsupported"
+
+
+PICTURES: dict[str, tuple[str, dict[str, bool]]] = {
+    "kine-mesh": ("kine-mesh", {}),
+    "cpca-shadow": ("mesh-cpca:k=5,c=8", {"shadow": True}),
+    "pca-flat": ("mesh-pca:c=9", {"flat": True}),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_three_pictures(run_scenario: Scenario, loader: bytes, name: str) -> None:
+    """three.js draws the same picture of a mesh that it decodes itself as of one decoded for it."""
+    codec, options = PICTURES[name]
+    mesh = fish()
+    data = kinepack.compress(mesh, codec)
+    frame = 20.3
+    with serving(library_paths({"loader.js": loader, "fish.kine": data})) as address:
+        found = run_scenario(
+            "gpuPictures", url=f"{address}blank.html", loader="/loader.js", file="fish.kine",
+            seconds=frame * mesh.frame_time, screenshot=f"three-{name}",
+            context={"viewport": {"width": 820, "height": 420}}, **options,
+        )  # fmt: skip
+    gpu, cpu = found["gpu"], found["cpu"]
+    assert not found["faults"], found["faults"]
+    assert (gpu["kind"], cpu["kind"]) == ("gpu", "cpu")
+    assert found["lit"] > 5000 and found["unlike"] < found["lit"] / 100 and found["mean"] < 1
+    decoded = kinepack.open(data)[0].decode()
+    assert isinstance(decoded, MeshSequence)
+    size = diagonal(decoded.vertices)
+    wanted = at_share(decoded.vertices, frame / (mesh.frames - 1))
+    assert np.abs(np.array(gpu["points"]) - wanted).max() <= NEAR * size
+    assert len(gpu["hits"]) == len(cpu["hits"]) > 0 and np.allclose(gpu["hits"], cpu["hits"], atol=1e-3 * size)
+    *centre, radius = gpu["sphere"]
+    assert np.linalg.norm(wanted - centre, axis=1).max() <= radius * (1 + 1e-6)
+    assert radius < 3 * size
+    assert gpu["textures"] > gpu["left"]
