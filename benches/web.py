@@ -37,7 +37,8 @@ CLIP_CODECS = (
     "mpeg4-float",
     "bap-indexing",
 )
-MESH_CODECS = ("raw", "delta-lzma", "kine-mesh")
+MESH_CODECS = ("raw", "delta-lzma", "kine-mesh", "mesh-cpca", "mesh-pca", "mesh-pca-lpc")
+GPU_CODECS = ("kine-mesh", "mesh-cpca", "mesh-pca", "mesh-pca-lpc")
 KBIT_S = 32
 """Of the throttled stream, at e_x <= 1 cm."""
 
@@ -48,6 +49,7 @@ def main() -> None:
         run = scenario_runner(Path(folder))
         for name, model, codecs in (("human", human(), CLIP_CODECS), ("fish", fish(), MESH_CODECS)):
             rows += [speed(run, name, model, codec) for codec in codecs]
+        rows += meshes(run)
         rows += streams(run)
     for row in rows:
         print(json.dumps(row))
@@ -61,6 +63,27 @@ def speed(run: Scenario, name: str, model: Any, codec: str) -> dict[str, Any]:
         found = run("speed", url=f"{address}blank.html", library=LIBRARY, file="file.kine", rounds=5)
     row = {"bench": "decode", "source": name, "codec": codec, "frames": model.frames, "bytes": len(data)}
     return {**row, "frames_s": round(found["decode"]), "poses_s": round(found["pose"]) or None}
+
+
+def meshes(run: Scenario) -> list[dict[str, Any]]:
+    """10,002 vertices x 75 frames: decoded by the processor, by the graphics processor, and drawn from what it holds."""
+    path = DATA / "mesh" / "mit_jumping_15fps.npz"
+    model = kinepack.read(path) if path.is_file() else fish()
+    rows = []
+    for codec in GPU_CODECS:
+        data = kinepack.compress(model, codec)
+        with serving(library_paths({"file.kine": data})) as address:
+            found = run("meshSpeed", url=f"{address}blank.html", library=LIBRARY, file="file.kine", rounds=7)
+        told = {key: value for key, value in found.items() if key not in ("faults", "hosts")}
+        row = {
+            "bench": "mesh",
+            "source": model.name or path.stem,
+            "codec": codec,
+            "frames": model.frames,
+            "bytes": len(data),
+        }
+        rows.append({**row, **told})
+    return rows
 
 
 def streams(run: Scenario) -> list[dict[str, Any]]:

@@ -29,3 +29,46 @@ export async function speed(page, { url, library, file, rounds }) {
     [library, file, rounds],
   );
 }
+
+/** Frames a second of a mesh: decoded by the processor, by the graphics processor, and there from data it already holds. */
+export async function meshSpeed(page, { url, library, file, rounds }) {
+  await page.goto(url);
+  return page.evaluate(
+    async ([library, file, rounds]) => {
+      const { GpuDecoder, open } = await import(library);
+      const clip = await (await open(await (await fetch(file)).arrayBuffer())).clip(0);
+      const decoder = await GpuDecoder.load(clip);
+      const { gl, planes } = decoder;
+      const one = new Float32Array(3 * planes.vertices);
+      const computeAll = () => {
+        for (let t = 0; t < clip.frames; t++) decoder.compute(t);
+        decoder.decode(clip.frames - 1, one); // reading back waits until everything is done
+      };
+      const work = {
+        cpu: () => clip.decode(),
+        gpu: async () => {
+          for (const [n, { first, frames }] of clip.runs.entries()) {
+            planes.put(first, await clip.rows(n), frames);
+            decoder.update(first, frames);
+          }
+          computeAll();
+        },
+        held: computeAll,
+      };
+      const found = { gpu_bytes: planes.bytes, raw_bytes: clip.rawBytes, components: 4 * planes.quads };
+      for (const [name, run] of Object.entries(work)) {
+        let best = 0;
+        for (let n = 0; n < rounds; n++) {
+          const begun = performance.now();
+          await run();
+          best = Math.max(best, (1000 * clip.frames) / (performance.now() - begun));
+        }
+        found[`${name}_frames_s`] = Math.round(best);
+      }
+      const about = gl.getExtension("WEBGL_debug_renderer_info");
+      found.renderer = about ? gl.getParameter(about.UNMASKED_RENDERER_WEBGL) : gl.getParameter(gl.RENDERER);
+      return found;
+    },
+    [library, file, rounds],
+  );
+}

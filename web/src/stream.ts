@@ -3,15 +3,20 @@
 
 import { isDamage, type SegmentEntry } from "./container.js";
 import { HttpSource } from "./http-source.js";
+import type { Bytes } from "./bytes.js";
 import type { KineClip } from "./reader.js";
 
-export interface StreamOptions {
+type Values = Float64Array | Float32Array;
+
+export interface StreamOptions<T = Values> {
   /** Seconds of base layer kept ahead of the playing frame. */
   target?: number;
   /** Seconds of base layer that must be ahead before refinements are fetched. */
   comfort?: number;
+  /** What becomes of a run's bytes; the clip's values by default. */
+  decode?: (run: number, data: Bytes[]) => Promise<T>;
   /** Called whenever a run of frames is decoded, or decoded again with more layers. */
-  onRun?: (run: number, values: Float64Array | Float32Array, layers: number) => void;
+  onRun?: (run: number, values: T, layers: number) => void;
   /** Called when a run cannot be decoded; its frames stay empty and the others play on. */
   onDamage?: (run: number, error: unknown) => void;
 }
@@ -30,7 +35,7 @@ interface Wish {
   layer: number;
 }
 
-export class KineStream {
+export class KineStream<T = Values> {
   /** Layers at hand of each run; -1 for a damaged run. */
   readonly have: Int8Array;
   state: StreamState = "idle";
@@ -42,11 +47,11 @@ export class KineStream {
   private stop = new AbortController();
   private wakeUp: () => void = () => {};
   private closed = false;
-  private readonly options: Required<Pick<StreamOptions, "target" | "comfort">> & StreamOptions;
+  private readonly options: Required<Pick<StreamOptions, "target" | "comfort">> & StreamOptions<T>;
 
   constructor(
     readonly clip: KineClip,
-    options: StreamOptions = {},
+    options: StreamOptions<T> = {},
   ) {
     this.options = { target: Infinity, comfort: 3, ...options };
     this.have = new Int8Array(clip.runs.length);
@@ -188,7 +193,8 @@ export class KineStream {
     try {
       const segment = this.clip.runs[run]!.segments[layer]!;
       this.data[run]![layer] = await this.clip.file.container.segment(this.clip.entry, segment);
-      const values = await this.clip.decodeBytes(run, this.data[run]!.slice(0, layer + 1));
+      const decode = this.options.decode ?? ((n, data) => this.clip.decodeBytes(n, data) as Promise<T>);
+      const values = await decode(run, this.data[run]!.slice(0, layer + 1));
       this.have[run] = layer + 1;
       this.options.onRun?.(run, values, layer + 1);
       if (layer + 1 === this.clip.layers) this.data[run] = []; // nothing will refine it any more

@@ -25,7 +25,7 @@ import type { KineClip } from "../reader.js";
 import type { MeshFrames } from "./mesh.js";
 
 /** Vertices times components up to which normals are smooth: each takes the vertex's neighbours to be decoded as well. */
-const SMOOTH_WORK = 2_000_000;
+const SMOOTH_WORK = 1_000_000;
 const adopted = new WeakSet<Material>();
 
 /** A geometry without normals is drawn flat by three.js; the shader has them. */
