@@ -66,9 +66,9 @@ def speed(run: Scenario, name: str, model: Any, codec: str) -> dict[str, Any]:
 
 
 def meshes(run: Scenario) -> list[dict[str, Any]]:
-    """10,002 vertices x 75 frames: decoded by the processor, by the graphics processor, and drawn from what it holds."""
+    """10,002 vertices x 75 frames: decoded by the processor, by the graphics processor, and from what that holds."""
     path = DATA / "mesh" / "mit_jumping_15fps.npz"
-    model = kinepack.read(path) if path.is_file() else fish()
+    name, model = (path.stem, kinepack.read(path)) if path.is_file() else ("fish", fish())
     rows = []
     for codec in GPU_CODECS:
         data = kinepack.compress(model, codec)
@@ -77,7 +77,7 @@ def meshes(run: Scenario) -> list[dict[str, Any]]:
         told = {key: value for key, value in found.items() if key not in ("faults", "hosts")}
         row = {
             "bench": "mesh",
-            "source": model.name or path.stem,
+            "source": name,
             "codec": codec,
             "frames": model.frames,
             "bytes": len(data),
