@@ -141,7 +141,7 @@ export async function view(page, options) {
       }),
     );
   });
-  return { state: await state(page), overflow, lit, table: await page.locator("#table").innerText() };
+  return { state: await state(page), overflow, lit, table: await page.locator("#table").innerText(), held: await page.locator("#held").innerText() };
 }
 
 export async function qualities(page, options) {

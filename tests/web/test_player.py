@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import http.client
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
 import numpy as np
 import pytest
 from web_support import DESKTOP, PHONE, Scenario, library_paths, numbers, run_scenario, serving
@@ -31,6 +33,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data = kinepack.compress(clip, f"delta-lzma:step={step},segment_s=0.5")
         (place / f"{name}.kine").write_bytes(data)
     (place / "fish.kine").write_bytes(kinepack.compress(mesh, "delta-lzma:step=0.5"))
+    for codec in ("kine-mesh:step=3", "mesh-cpca:k=3,c=4"):
+        (place / f"fish-{codec.partition(':')[0]}.kine").write_bytes(kinepack.compress(mesh, codec))
     (place / "short.kine").write_bytes(kinepack.compress(clip.slice(0, 60), "delta-lzma:step=0.5"))
     (place / "plain.kine").write_bytes(kinepack.compress(clip, "raw:segment_s=0.25"))
     return place
@@ -128,6 +132,25 @@ def test_errors_are_those_of_python(run_scenario: Scenario, page: Any, folder: P
         assert step["rms"] == pytest.approx(metrics["joint_rms"], rel=1e-3)
         assert step["largest"] == pytest.approx(metrics["joint_max"], rel=1e-3)
     assert largest["rms"] < smallest["rms"]
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_a_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: Path, view: str, size: str) -> None:
+    """A mesh is drawn from its compressed form; its errors are those of Python, by colour and in the table."""
+    address = page("fish-kine-mesh.kine", "fish-mesh-cpca.kine", reference="fish.npz")
+    found = run_scenario(
+        "view", url=address, keys=VIEWS[view], frame=40, context=DESKTOP if size == "desktop" else PHONE,
+        screenshot=f"gpu-{view}-{size}",
+    )  # fmt: skip
+    assert found["lit"] > 500 and found["overflow"] <= 0
+    assert re.search(r"fish-kine-mesh.kine\s+GPU\s+[0-9.]+ kB\s+1.1 MB", found["held"])
+    assert re.search(r"Original\s+CPU", found["held"])
+    original, copy = fish(), kinepack.open(folder / "fish-kine-mesh.kine")[0].decode()
+    far = np.linalg.norm(original.vertices.astype(float) - copy.vertices, axis=2) * original.unit_cm
+    assert found["state"]["errors"]["rms"] == pytest.approx(np.sqrt((far**2).mean()), rel=1e-3)
+    assert found["state"]["errors"]["largest"] == pytest.approx(far.max(), rel=1e-3)
+    check_clean(found, address)
 
 
 def test_survives_a_cut(run_scenario: Scenario, page: Any) -> None:

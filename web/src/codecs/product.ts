@@ -71,6 +71,32 @@ export function multiplyVertices(product: Product, { offsets, values }: Rows, t:
   }
 }
 
+/** The mean of all vertices at any frame, at the cost of one vertex of each cluster: `(rows, t) => [x, y, z]`. */
+export function centroidOf({ vertices, components, clusters, index, shapes, fixed }: Product) {
+  const width = (shapes ? 3 : 1) * components;
+  const shares = new Float64Array(clusters);
+  const means = new Float64Array(clusters * width);
+  for (let v = 0; v < vertices; v++) {
+    const cluster = index ? index[v]! : 0;
+    shares[cluster]! += 1 / vertices;
+    for (let n = 0; n < width; n++) means[cluster * width + n]! += fixed[v * width + n]! / vertices;
+  }
+  return ({ offsets, values }: Rows, t: number): [number, number, number] => {
+    const sum: [number, number, number] = [0, 0, 0];
+    for (let place = t * clusters, i = 0; i < clusters; i++, place++) {
+      for (let axis = 0; axis < 3; axis++) {
+        sum[axis]! += shares[i]! * offsets[3 * place + axis]!;
+        for (let n = 0; n < components; n++) {
+          sum[axis]! += shapes
+            ? values[t * components + n]! * means[3 * n + axis]!
+            : values[3 * (place * components + n) + axis]! * means[i * components + n]!;
+        }
+      }
+    }
+    return sum;
+  };
+}
+
 /** Refuses numbers that a float32 cannot hold: no encoder writes them. */
 export function checkFinite(values: Float64Array): void {
   for (let i = 0; i < values.length; i++) {

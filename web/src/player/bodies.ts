@@ -2,7 +2,6 @@
 
 import {
   BufferAttribute,
-  BufferGeometry,
   Color,
   CylinderGeometry,
   DoubleSide,
@@ -11,12 +10,13 @@ import {
   InstancedMesh,
   type Material,
   Matrix4,
-  Mesh,
   MeshStandardMaterial,
   Quaternion,
   SphereGeometry,
   Vector3,
 } from "three";
+import { CpuFrames } from "../three/cpu-frames.js";
+import { KineMesh } from "../three/mesh.js";
 import { heat } from "./colours.js";
 import type { Motion } from "./motion.js";
 
@@ -99,41 +99,34 @@ class SkeletonBody implements Body {
   }
 }
 
-/** Smooth normals cost time on every frame; meshes above this are shaded flat. */
-const SMOOTH_VERTICES = 40_000;
-
 class MeshBody implements Body {
   readonly root = new Group();
-  private readonly geometry = new BufferGeometry();
+  private readonly mesh: KineMesh;
   private readonly material: MeshStandardMaterial;
-  private readonly smooth: boolean;
 
-  constructor(private readonly motion: Motion) {
-    const { layout } = motion.clip;
+  constructor(motion: Motion) {
+    const { layout, frames } = motion.clip;
     if (layout.kind !== "mesh") throw new Error("not a mesh");
-    this.smooth = layout.vertices <= SMOOTH_VERTICES;
-    for (const name of ["position", "color"]) {
-      const attribute = new BufferAttribute(new Float32Array(3 * layout.vertices), 3);
-      this.geometry.setAttribute(name, attribute.setUsage(DynamicDrawUsage));
-    }
-    this.geometry.setIndex(new BufferAttribute(layout.faces, 1));
+    const source = motion.factors?.gpu ?? new CpuFrames(layout.vertices, frames, (frame) => motion.drawnAt(frame));
+    this.mesh = new KineMesh(layout, source);
+    this.mesh.scale.setScalar(source.kind === "gpu" ? layout.unitCm : 1); // drawn points are in centimetres already
+    const colours = new BufferAttribute(new Float32Array(3 * layout.vertices), 3);
+    this.mesh.geometry.setAttribute("color", colours.setUsage(DynamicDrawUsage));
     this.material = new MeshStandardMaterial({
-      vertexColors: true, side: DoubleSide, roughness: 0.65, flatShading: !this.smooth,
+      vertexColors: true, side: DoubleSide, roughness: 0.65, flatShading: !source.smooth,
     });
-    const mesh = new Mesh(this.geometry, this.material);
-    mesh.frustumCulled = false;
-    this.root.add(mesh);
+    this.mesh.material = this.material;
+    this.mesh.frustumCulled = false;
+    this.root.add(this.mesh);
   }
 
   show(frame: number): void {
-    const positions = this.geometry.getAttribute("position") as BufferAttribute;
-    positions.array.set(this.motion.drawnAt(frame));
-    positions.needsUpdate = true;
-    if (this.smooth) this.geometry.computeVertexNormals();
+    if (frame === this.mesh.frame) this.mesh.refresh();
+    else this.mesh.frame = frame;
   }
 
   paint(colour: Color, errors: Float32Array | null, scale: number): void {
-    const colours = this.geometry.getAttribute("color") as BufferAttribute;
+    const colours = this.mesh.geometry.getAttribute("color") as BufferAttribute;
     const own = new Color();
     for (let n = 0; n < colours.count; n++) {
       (errors ? heat(errors[n]! / scale, own) : colour).toArray(colours.array as Float32Array, 3 * n);
@@ -146,8 +139,7 @@ class MeshBody implements Body {
   }
 
   dispose(): void {
-    this.geometry.dispose();
-    this.material.dispose();
+    this.mesh.dispose();
   }
 }
 

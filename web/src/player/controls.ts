@@ -4,7 +4,7 @@ import { RECEIVING, SLEEPING } from "./energy.js";
 import { paintRamp } from "./colours.js";
 import type { Loaded, Player } from "./player.js";
 import type { View } from "./stage.js";
-import { fillEnergy, fillTable, type Row } from "./table.js";
+import { fillEnergy, fillHeld, fillTable, type Row } from "./table.js";
 import { bytes, clock, length } from "./text.js";
 import { Timeline } from "./timeline.js";
 
@@ -151,12 +151,13 @@ export class Controls {
       const { clip } = first.original;
       rows.push({
         name: "Original", codec: "float32", motionBytes: clip.rawBytes, rawBytes: clip.rawBytes, seconds: clip.duration,
-        rms: 0, largest: 0, speed: NaN,
+        rms: 0, largest: 0, speed: NaN, held: first.original.held,
       });
     }
     const select = (row: number) => void player.select(known[row]!);
     fillTable(find<HTMLTableElement>("table"), rows, known.indexOf(player.selected), select, known.length);
     fillEnergy(find<HTMLTableElement>("energy"), rows);
+    fillHeld(find<HTMLTableElement>("held"), rows);
   }
 
   /** Qualities of one motion: as many frames, the same points. */

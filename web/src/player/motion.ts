@@ -1,8 +1,11 @@
 // A clip as points in centimetres, filled in as its runs of frames arrive.
 
+import type { Rows } from "../codecs/product.js";
 import type { Rig } from "../kinematics.js";
 import type { KineClip } from "../reader.js";
 import { KineStream } from "../stream.js";
+import { Factors } from "./factors.js";
+import type { Row } from "./table.js";
 
 /** Two drawn points, and the measured point whose error colours what is between them. */
 export interface Segment {
@@ -11,13 +14,15 @@ export interface Segment {
   measured: number;
 }
 
+type Values = Float64Array | Float32Array;
+
 export class Motion {
   /** Points drawn: joints, then bone ends and end sites; or vertices. */
   drawn: number;
   /** Points whose error counts: joints or vertices. */
   readonly measured: number;
   readonly segments: Segment[] = [];
-  stream: KineStream;
+  stream: KineStream<Values | Rows>;
   /** Told of every run of frames that has arrived; an original has one for each copy of it. */
   readonly listeners: ((first: number, count: number) => void)[] = [];
   onDamage: (error: unknown) => void = () => {};
@@ -29,14 +34,17 @@ export class Motion {
   private constructor(
     readonly clip: KineClip,
     private readonly rig: Rig | null,
+    /** Of a mesh that is drawn from its compressed form. */
+    readonly factors: Factors | null,
   ) {
     const { layout } = clip;
     this.measured = layout.kind === "skeleton" ? layout.joints.length : layout.vertices;
     this.drawn = this.measured;
     if (layout.kind === "skeleton") this.readSkeleton();
-    this.drawPoints = new Float32Array(3 * this.drawn * clip.frames);
+    this.drawPoints = new Float32Array(factors ? 0 : 3 * this.drawn * clip.frames);
     this.points = layout.kind === "mesh" ? this.drawPoints : new Float32Array(3 * this.measured * clip.frames);
-    this.stream = new KineStream(clip, {
+    this.stream = new KineStream<Values | Rows>(clip, {
+      decode: (run, data) => (factors ? clip.rows(run, data) : clip.decodeBytes(run, data)),
       onRun: (run, values) => this.take(run, values),
       onDamage: (run, error) => {
         this.hold(run);
@@ -46,17 +54,35 @@ export class Motion {
   }
 
   static async open(clip: KineClip): Promise<Motion> {
-    return new Motion(clip, clip.layout.kind === "skeleton" ? await clip.rig() : null);
+    return new Motion(clip, clip.layout.kind === "skeleton" ? await clip.rig() : null, await Factors.of(clip));
   }
 
   /** [drawn * 3] of one frame. */
   drawnAt(frame: number): Float32Array {
+    if (this.factors) return this.factors.at(frame);
     return this.drawPoints.subarray(3 * this.drawn * frame, 3 * this.drawn * (frame + 1));
   }
 
   /** [measured * 3] of one frame. */
   measuredAt(frame: number): Float32Array {
+    if (this.factors) return this.factors.at(frame);
     return this.points.subarray(3 * this.measured * frame, 3 * this.measured * (frame + 1));
+  }
+
+  /** Of a mesh: which processor decodes what is drawn, and the bytes that it keeps for that. */
+  get held(): Row["held"] {
+    if (this.clip.layout.kind !== "mesh") return null;
+    const gpu = this.factors?.gpu;
+    return gpu ? { by: "GPU", bytes: gpu.bytes } : { by: "CPU", bytes: this.drawPoints.byteLength };
+  }
+
+  /** Where the middle of what is drawn is. */
+  middleAt(frame: number): number[] {
+    if (this.factors) return this.factors.middle(frame);
+    const points = this.drawnAt(frame);
+    const sum = [0, 0, 0];
+    for (let i = 0; i < points.length; i++) sum[i % 3]! += points[i]!;
+    return sum.map((x) => x / Math.max(1, this.drawn));
   }
 
   /** Shows the clip from its lowest `layers` layers; what is not here yet is fetched. */
@@ -88,9 +114,10 @@ export class Motion {
     });
   }
 
-  private take(run: number, values: Float64Array | Float32Array): void {
+  private take(run: number, values: Values | Rows): void {
     const { first, frames } = this.clip.runs[run]!;
-    if (values instanceof Float32Array) this.takeVertices(first, values);
+    if ("offsets" in values) this.factors!.take(run, values);
+    else if (values instanceof Float32Array) this.takeVertices(first, values);
     else this.takePose(first, frames, values);
     this.tell(first, frames);
   }
@@ -129,7 +156,8 @@ export class Motion {
   /** A damaged run stands still at the last frame before it. */
   private hold(run: number): void {
     const { first, frames } = this.clip.runs[run]!;
-    for (let t = first; t < first + frames; t++) {
+    if (this.factors) this.factors.hold(run);
+    for (let t = first; !this.factors && t < first + frames; t++) {
       this.drawnAt(t).set(this.drawnAt(Math.max(0, first - 1)));
       if (this.clip.layout.kind === "skeleton") this.measuredAt(t).set(this.measuredAt(Math.max(0, first - 1)));
     }

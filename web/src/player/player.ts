@@ -146,6 +146,7 @@ export class Player {
       rms: totals.rms,
       largest: totals.largest,
       speed: seconds > 0 ? frames / seconds : NaN,
+      held: loaded.copy.held,
     };
   }
 
@@ -224,7 +225,7 @@ export class Player {
     this.stage.copy!.show(frame);
     if (original && original.stream.have[original.clip.runAt(twin)] !== 0) this.stage.original?.show(twin);
     if (this.shownFrame === -1 || this.heat) this.paint(loaded, frame);
-    this.stage.track(copy.drawnAt(frame));
+    this.stage.track(copy.middleAt(frame));
     this.shownFrame = frame;
   }
 

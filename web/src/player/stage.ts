@@ -87,10 +87,8 @@ export class Stage {
   }
 
   /** Moves the camera with the body by what its middle moved since the last time. */
-  track(points: Float32Array): void {
-    const middle = new Vector3();
-    for (let i = 0; i < points.length; i += 3) middle.add(new Vector3(points[i], points[i + 1], points[i + 2]));
-    this.world.localToWorld(middle.divideScalar(Math.max(1, points.length / 3)));
+  track(point: number[]): void {
+    const middle = this.world.localToWorld(new Vector3().fromArray(point));
     if (this.follow) {
       const moved = middle.clone().sub(this.centre);
       moved.y = 0; // jumps and steps stay visible

@@ -13,6 +13,8 @@ export interface Row {
   largest: number;
   /** Frames decoded a second, NaN if not measured. */
   speed: number;
+  /** Of a mesh: which processor decodes what is drawn, and the bytes that it keeps for that. */
+  held: { by: "GPU" | "CPU"; bytes: number } | null;
 }
 
 const HEADS: [string, string][] = [
@@ -21,16 +23,31 @@ const HEADS: [string, string][] = [
   ["rms error", "largest"],
   ["decoded", "poses/s"],
 ];
+const HELD_HEADS = ["", "decoded by", "kept", "raw"].map((name): [string, string] => [name, ""]);
 const ENERGY_HEADS = ["", ...BANDWIDTHS.map(rateName)].map((name): [string, string] => [name, ""]);
 
 /** What the wireless card needs for each row. */
 export function fillEnergy(table: HTMLTableElement, rows: Row[]): void {
-  const caption = document.createElement("caption");
-  caption.textContent = "Energy of reception, mJ";
   const cells = (row: Row) => BANDWIDTHS.map((rate) => [digits(networkEnergy(row.motionBytes, row.seconds, rate))]);
+  fillPlain(table, "Energy of reception, mJ", ENERGY_HEADS, rows, cells);
+}
+
+/** What a mesh is drawn from; nothing for skeletons. */
+export function fillHeld(table: HTMLTableElement, rows: Row[]): void {
+  const meshes = rows.filter(({ held }) => held);
+  table.hidden = !meshes.length;
+  const cells = ({ held, rawBytes }: Row) => [[held!.by], [bytes(held!.bytes)], [bytes(rawBytes)]];
+  fillPlain(table, "Memory to draw from", HELD_HEADS, meshes, cells);
+}
+
+function fillPlain(
+  table: HTMLTableElement, title: string, heads: [string, string][], rows: Row[], cells: (row: Row) => string[][],
+): void {
+  const caption = document.createElement("caption");
+  caption.textContent = title;
   const body = document.createElement("tbody");
   for (const row of rows) body.append(lineOf(row, cells(row)));
-  table.replaceChildren(caption, headOf(ENERGY_HEADS), body);
+  table.replaceChildren(caption, headOf(heads), body);
 }
 
 export function fillTable(

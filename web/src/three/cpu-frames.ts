@@ -9,30 +9,25 @@ const SMOOTH_VERTICES = 40_000;
 export class CpuFrames implements MeshFrames {
   readonly kind = "cpu";
   readonly smooth: boolean;
-  private readonly width: number;
   private geometry: BufferGeometry | null = null;
 
-  /** `vertices[frame * count * 3 + …]`; may still be filled in. */
+  /** `read(frame)` gives the [vertices * 3] numbers of a frame; they may be overwritten when it is called again. */
   constructor(
-    readonly vertices: Float32Array,
-    count: number,
+    readonly vertices: number,
+    readonly frames: number,
+    private readonly read: (frame: number) => Float32Array,
   ) {
-    this.width = 3 * count;
-    this.smooth = count <= SMOOTH_VERTICES;
-  }
-
-  get frames(): number {
-    return this.vertices.length / this.width;
+    this.smooth = vertices <= SMOOTH_VERTICES;
   }
 
   /** Of one frame: what a graphics processor is sent. */
   get bytes(): number {
-    return 4 * this.width;
+    return 12 * this.vertices;
   }
 
   attach(geometry: BufferGeometry): void {
     this.geometry = geometry;
-    const positions = new BufferAttribute(new Float32Array(this.width), 3);
+    const positions = new BufferAttribute(new Float32Array(3 * this.vertices), 3);
     geometry.setAttribute("position", positions.setUsage(DynamicDrawUsage));
   }
 
@@ -41,11 +36,10 @@ export class CpuFrames implements MeshFrames {
   }
 
   show(before: number, after: number, share: number): void {
-    const [a, b] = [before * this.width, after * this.width];
     const positions = this.geometry!.getAttribute("position") as BufferAttribute;
-    for (let i = 0; i < this.width; i++) {
-      positions.array[i] = this.vertices[a + i]! + share * (this.vertices[b + i]! - this.vertices[a + i]!);
-    }
+    const { array } = positions;
+    array.set(this.read(before));
+    if (share) this.read(after).forEach((value, i) => (array[i]! += share * (value - array[i]!)));
     positions.needsUpdate = true;
     if (this.smooth) this.geometry!.computeVertexNormals();
     this.geometry!.computeBoundingSphere();

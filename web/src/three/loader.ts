@@ -86,7 +86,7 @@ async function gpuFrames(source: KineClip): Promise<MeshFrames | null> {
 }
 
 async function cpuFrames(source: KineClip): Promise<MeshFrames> {
-  const { values, width } = await source.decode();
+  const { values, width, frames } = await source.decode();
   if (!(values instanceof Float32Array)) throw usage("a mesh decodes to float32");
-  return new CpuFrames(values, width / 3);
+  return new CpuFrames(width / 3, frames, (frame) => values.subarray(frame * width, (frame + 1) * width));
 }

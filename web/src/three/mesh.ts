@@ -63,6 +63,12 @@ export class KineMesh extends Mesh<BufferGeometry, Material | Material[]> {
   set frame(frame: number) {
     if (frame === this.shown) return;
     this.shown = frame;
+    this.refresh();
+  }
+
+  /** Shows the frame again, as it may have come anew. */
+  refresh(): void {
+    const { frame } = this;
     const last = this.source.frames - 1;
     const before = Math.min(Math.max(Math.floor(frame), 0), last);
     this.geometry.boundingBox = this.geometry.boundingSphere = null;
