@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import numpy as np
 import pytest
 from web_support import DESKTOP, PHONE, Scenario, library_paths, numbers, run_scenario, serving
 
