@@ -108,3 +108,70 @@ export async function gpuPictures(page, { url, loader, file, seconds, shadow = f
     [loader, file, seconds, shadow, flat],
   );
 }
+
+/** A mesh drawn while it arrives: what is uploaded piece by piece is in the end what is uploaded at once. */
+export async function gpuStreaming(page, { url, loader, file, rate }) {
+  await page.goto(url);
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  const throttle = (downloadThroughput) =>
+    session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput, uploadThroughput: -1 });
+  await page.evaluate(async (loader) => (window.modules = await import(loader)), loader);
+  await throttle(rate);
+  return page.evaluate(async (file) => {
+    const { AmbientLight, Box3, DirectionalLight, KineLoader, PerspectiveCamera, Scene, Vector3, WebGLRenderer } = window.modules;
+    const size = 200;
+    const renderer = new WebGLRenderer({ preserveDrawingBuffer: true });
+    renderer.setSize(size, size);
+    document.body.append(renderer.domElement);
+    const picture = (root, camera) => {
+      const scene = new Scene().add(root, new AmbientLight(), new DirectionalLight(0xffffff, 2));
+      renderer.render(scene, camera);
+      const pixels = new Uint8Array(4 * size * size);
+      renderer.getContext().readPixels(0, 0, size, size, renderer.getContext().RGBA, renderer.getContext().UNSIGNED_BYTE, pixels);
+      return pixels;
+    };
+    const reader = new KineLoader();
+    reader.options = { firstRequest: 4096 };
+    reader.streaming = true;
+    const { mesh, complete, source } = await reader.loadAsync(file);
+    let done = false;
+    void complete.then(() => (done = true));
+    await Promise.resolve();
+    const early = !done;
+    const point = () => mesh.getVertexPosition(0, new Vector3()).toArray();
+    const first = point();
+    mesh.frame = source.frames - 1; // not here yet
+    const held = point();
+    const box = new Box3().setFromObject(mesh);
+    const camera = new PerspectiveCamera(35, 1, 0.01, 1000);
+    camera.position.copy(box.getCenter(new Vector3())).add(new Vector3(0.9, 0.6, 1.2).multiplyScalar(box.getSize(new Vector3()).length()));
+    camera.lookAt(box.getCenter(new Vector3()));
+    let drawings = 0;
+    while (!done) {
+      picture(mesh, camera);
+      drawings++;
+      await new Promise(requestAnimationFrame);
+    }
+    const last = point();
+    mesh.frame = source.frames / 2;
+    const [piecewise, ranges] = [picture(mesh, camera), source.runs.length];
+    const whole = (await new KineLoader().loadAsync(file)).mesh;
+    whole.frame = source.frames / 2;
+    const atOnce = picture(whole, camera);
+    const lost = renderer.getContext().getExtension("WEBGL_lose_context");
+    const event = (name) => new Promise((resolve) => renderer.domElement.addEventListener(name, () => setTimeout(resolve)));
+    const gone = event("webglcontextlost");
+    lost.loseContext();
+    await gone;
+    const restored = event("webglcontextrestored");
+    lost.restoreContext();
+    await restored;
+    const again = picture(mesh, camera);
+    const unlike = (other) => piecewise.reduce((sum, value, i) => sum + Number(value !== other[i]), 0);
+    return {
+      early, first, held, last, drawings, ranges, lit: piecewise.filter((v, i) => i % 4 < 3 && v > 20).length,
+      unlike: unlike(atOnce), unlikeAfterLoss: unlike(again),
+    };
+  }, file);
+}

@@ -146,3 +146,20 @@ def test_three_pictures(run_scenario: Scenario, loader: bytes, name: str) -> Non
     assert np.linalg.norm(wanted - centre, axis=1).max() <= radius * (1 + 1e-6)
     assert radius < 3 * size
     assert gpu["textures"] > gpu["left"]
+
+
+def test_drawn_while_it_arrives(run_scenario: Scenario, loader: bytes) -> None:
+    """Rows are uploaded as they come; a frame not here yet leaves the mesh as it is; a lost context comes back."""
+    mesh = rough_sheet(20, 20, 90)
+    data = kinepack.compress(mesh, "kine-mesh:segment_s=0.25,descend=false")
+    with serving(library_paths({"loader.js": loader, "sheet.kine": data})) as address:
+        found = run_scenario(
+            "gpuStreaming", url=f"{address}blank.html", loader="/loader.js", file="sheet.kine", rate=len(data) / 2,
+            screenshot="three-streaming",
+        )  # fmt: skip
+    vertices = kinepack.open(data)[0].decode().vertices  # type: ignore[union-attr]
+    assert found["early"] and found["drawings"] > 1 and found["ranges"] > 5
+    assert found["held"] == found["first"]
+    assert np.allclose(found["last"], vertices[-1, 0], atol=NEAR * diagonal(vertices))
+    assert found["lit"] > 1000 and found["unlike"] == 0 and found["unlikeAfterLoss"] == 0
+    assert not [fault for fault in found["faults"] if "Context Lost" not in fault], found["faults"]

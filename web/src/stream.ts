@@ -42,6 +42,8 @@ export class KineStream<T = Values> {
   failure: unknown = null;
   /** Times that playing had to wait for frames. */
   stalls = 0;
+  /** Resolves when nothing more is to come: all is here, or `failure` tells why not. */
+  readonly done: Promise<void>;
   private frame = 0;
   private readonly data: Uint8Array<ArrayBuffer>[][];
   private stop = new AbortController();
@@ -56,7 +58,7 @@ export class KineStream<T = Values> {
     this.options = { target: Infinity, comfort: 3, ...options };
     this.have = new Int8Array(clip.runs.length);
     this.data = clip.runs.map(() => []);
-    void this.loop();
+    this.done = this.loop();
   }
 
   /** Tells where playing is; fetching goes on from there. A jump drops what is being fetched elsewhere. */

@@ -36,10 +36,13 @@ export class GpuFrames implements MeshFrames {
   readonly kind = "gpu";
   readonly smooth: boolean;
   readonly sphere = new Sphere();
+  /** Told of every frame that is asked for, here or not. */
+  onShow: (frame: number) => void = () => {};
   private readonly uniforms: Record<string, IUniform> = {};
   private readonly textures: DataTexture[] = [];
   private readonly moving: DataTexture;
   private readonly defines: string;
+  private readonly have: Uint8Array;
   private shown: [before: number, after: number, share: number] = [0, 0, 0];
 
   constructor(
@@ -47,6 +50,7 @@ export class GpuFrames implements MeshFrames {
     readonly planes: Planes,
   ) {
     const { fixed, index } = planes;
+    this.have = new Uint8Array(planes.frames);
     const rings = planes.vertices * 4 * planes.quads <= SMOOTH_WORK ? ringsOf(topology.faces, topology.vertices) : null;
     this.smooth = rings !== null;
     this.defines = definesOf(planes, this.smooth);
@@ -80,6 +84,7 @@ export class GpuFrames implements MeshFrames {
   take(first: number, rows: Rows, count: number): void {
     const { planes, moving } = this;
     planes.put(first, rows, count);
+    this.have.fill(1, first, first + count);
     const { width, bits } = planes.moving;
     const [start, stop] = [planes.texelOf(first), planes.texelOf(first + count)];
     const partly = "addUpdateRange" in moving; // older three.js sends all of a texture again
@@ -113,7 +118,11 @@ export class GpuFrames implements MeshFrames {
     return own;
   }
 
+  /** Of frames that are not here yet the mesh stays as it is. */
   show(before: number, after: number, share: number): void {
+    this.onShow(before);
+    if (!this.have[before]) return;
+    if (!this.have[after]) share = 0;
     this.shown = [before, after, share];
     this.uniforms.kineFrames!.value = [this.planes.texelOf(before), this.planes.texelOf(after)];
     this.uniforms.kineShare!.value = share;

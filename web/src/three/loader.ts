@@ -5,8 +5,11 @@
 //   const mixer = new AnimationMixer(root); mixer.clipAction(clip).play();
 
 import { type AnimationClip, Loader, type Object3D, type Skeleton as ThreeSkeleton } from "three";
+import type { Rows } from "../codecs/product.js";
 import { usage } from "../errors.js";
+import type { Topology } from "../model.js";
 import { type KineClip, open, type OpenOptions, type Place } from "../reader.js";
+import { KineStream } from "../stream.js";
 import { CpuFrames } from "./cpu-frames.js";
 import { GpuFrames } from "./gpu-frames.js";
 import { KineMesh, meshClip, type MeshFrames } from "./mesh.js";
@@ -24,6 +27,8 @@ export interface KineResult {
   /** Of a mesh animation. */
   mesh: KineMesh | null;
   source: KineClip;
+  /** Resolves when all frames are here. */
+  complete: Promise<void>;
 }
 
 export class KineLoader extends Loader<KineResult> {
@@ -31,6 +36,8 @@ export class KineLoader extends Loader<KineResult> {
   which: string | number = 0;
   /** Whether graphics processors decode meshes, where the codec allows it; they need a WebGLRenderer. */
   gpu = true;
+  /** Whether a mesh is there with its first frames, while the others still arrive, those to be shown next first. */
+  streaming = false;
   /** For files whose skeleton is kept in another file, and for slow connections. */
   options: OpenOptions = {};
 
@@ -60,29 +67,52 @@ export class KineLoader extends Loader<KineResult> {
   /** The same from a File, Blob or bytes. */
   async parse(place: Place): Promise<KineResult> {
     const file = await open(place, this.options);
+    let complete = Promise.resolve();
     try {
-      return await resultOf(await file.clip(this.which), this.gpu);
+      const source = await file.clip(this.which);
+      const gpu = this.gpu ? await GpuFrames.of(source) : null;
+      if (!gpu) return { ...(await wholeResult(source)), complete };
+      const { mesh, begun, all } = arriving(source, gpu);
+      complete = all;
+      await (this.streaming ? Promise.race([begun, all]) : all);
+      return { ...meshResult(source, mesh), complete };
     } finally {
-      file.close();
+      void complete.catch(() => {}).finally(() => file.close());
     }
   }
 }
 
-async function resultOf(source: KineClip, gpu: boolean): Promise<KineResult> {
-  if (source.layout.kind === "mesh") {
-    const mesh = new KineMesh(source.layout, (gpu && (await gpuFrames(source))) || (await cpuFrames(source)));
-    return { clip: meshClip(source, mesh), root: mesh, skeleton: null, mesh, source };
-  }
+async function wholeResult(source: KineClip) {
+  if (source.layout.kind === "mesh") return meshResult(source, new KineMesh(source.layout, await cpuFrames(source)));
   const frames = await source.decode();
   const { root, skeleton } = bonesOf(source.layout);
-  const clip = skeletonClip(source, skeleton.bones, (await source.rig()).local(frames.values as Float64Array, frames.frames));
-  return { clip, root, skeleton, mesh: null, source };
+  const local = (await source.rig()).local(frames.values as Float64Array, frames.frames);
+  return { clip: skeletonClip(source, skeleton.bones, local), root, skeleton, mesh: null, source };
 }
 
-async function gpuFrames(source: KineClip): Promise<MeshFrames | null> {
-  const found = await GpuFrames.of(source);
-  if (found) for (const [n, { first, frames }] of source.runs.entries()) found.take(first, await source.rows(n), frames);
-  return found;
+const meshResult = (source: KineClip, mesh: KineMesh) =>
+  ({ clip: meshClip(source, mesh), root: mesh, skeleton: null, mesh, source });
+
+/** A mesh whose frames arrive; `begun` is the first run of them, `all` all. */
+function arriving(source: KineClip, gpu: GpuFrames): { mesh: KineMesh; begun: Promise<void>; all: Promise<void> } {
+  const mesh = new KineMesh(source.layout as Topology, gpu);
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  let damage: unknown = null;
+  const stream = new KineStream<Rows>(source, {
+    decode: (run, data) => source.rows(run, data),
+    onRun: (run, rows) => {
+      gpu.take(source.runs[run]!.first, rows, source.runs[run]!.frames);
+      mesh.refresh();
+      begin();
+    },
+    onDamage: (_run, error) => (damage ??= error),
+  });
+  gpu.onShow = (frame) => stream.playAt(frame);
+  const all = stream.done.then(() => {
+    if (stream.failure ?? damage) throw stream.failure ?? damage;
+  });
+  return { mesh, begun, all };
 }
 
 async function cpuFrames(source: KineClip): Promise<MeshFrames> {
