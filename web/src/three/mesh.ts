@@ -79,6 +79,13 @@ export class KineMesh extends Mesh<BufferGeometry, Material | Material[]> {
     return this.source.point(vertex, out);
   }
 
+  /** The same vertices, always, drawn once more with a copy of another material: shadows, outlines. */
+  twin<T extends Material>(material: T): Mesh<BufferGeometry, T> {
+    const twin = new Mesh(this.geometry, this.source.adopt(material.clone()));
+    twin.frustumCulled = false; // the sphere is this mesh's
+    return twin;
+  }
+
   override dispose(): void {
     this.geometry.dispose();
     for (const material of [this.material, this.customDepthMaterial, this.customDistanceMaterial].flat()) material?.dispose();
