@@ -118,7 +118,7 @@ def compress(
     source: Model | Place | Sequence[Model],
     codec: str | Codec | None = None,
     *,
-    target: str | Target | None = None,
+    target: str | Target | Sequence[Target] | None = None,
     max_bytes: int | None = None,
     skeleton_ref: Place | None = None,
     progress: Progress | None = None,
@@ -127,18 +127,34 @@ def compress(
     """The bytes of a `.kine` file.
 
     `target` ("joint_rms<=0.1") finds the smallest file that keeps the error, `max_bytes` the best file that fits;
-    several clips share the bytes by their raw sizes.
+    several clips share the bytes by their raw sizes. Several targets ("joint_rms<=0.1,0.3,1") put as many qualities
+    of every clip into the file, each under its name and target.
     With `skeleton_ref` the skeleton is not stored but referred to by hash in that file, which is made if missing.
     Other keywords go to `read` when the source is a path.
     """
-    models = _models(source, how)
-    wish = Target.parse(target) if isinstance(target, str) else target
+    models = qualities(_models(source, how), targets := _targets(target))
+    if max_bytes is not None and len(targets) > 1:
+        raise UsageError("a byte budget is for one quality, not for several")
     coded = []
     for number, model in enumerate(models):
         part = _part(progress, number, len(models))
         chosen = codec_from_spec(codec or DEFAULT_CODECS[type(model)])
+        wish = targets[number % len(targets)]
         coded.append(_encode(model, chosen, wish, _share(max_bytes, model, models), skeleton_ref, part))
     return write_container(coded)
+
+
+def qualities(models: Sequence[Model], targets: Sequence[Target | None]) -> list[Model]:
+    """Each model once for each target, named after it where there are several."""
+    if len(targets) == 1:
+        return list(models)
+    return [dataclasses.replace(m, name=f"{m.name} {target}".strip()) for m in models for target in targets]
+
+
+def _targets(target: str | Target | Sequence[Target] | None) -> Sequence[Target | None]:
+    if isinstance(target, str):
+        return Target.parse_several(target)
+    return [target] if target is None or isinstance(target, Target) else target
 
 
 def open(place: Place | bytes, *, skeleton: Place | bytes | None = None, limits: Limits = DEFAULT_LIMITS) -> Reader:

@@ -42,6 +42,16 @@ class Target:
             raise ConfigError(f"{target.metric} grows with quality and cannot be a target")
         return target
 
+    @staticmethod
+    def parse_several(text: str) -> list[Target]:
+        """From the text `METRIC<=VALUE,VALUE,…`: qualities of one motion."""
+        first, *others = text.split(",")
+        metric = first.partition("<=")[0]
+        return [Target.parse(first), *(Target.parse(f"{metric}<={value}") for value in others)]
+
+    def __str__(self) -> str:
+        return f"{self.metric}<={self.value:g}"
+
 
 @dataclass(frozen=True)
 class Probe:
@@ -75,9 +85,7 @@ def fit(
     if best is None:
         raise _unreachable(codec, target, max_bytes)
     if target is not None and max_bytes is not None and best[1].bytes > max_bytes:
-        raise TargetUnreachable(
-            f"{codec.id} needs {best[1].bytes:,} bytes for {target.metric}<={target.value:g}, more than {max_bytes:,}"
-        )
+        raise TargetUnreachable(f"{codec.id} needs {best[1].bytes:,} bytes for {target}, more than {max_bytes:,}")
     return best
 
 

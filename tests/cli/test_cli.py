@@ -63,6 +63,14 @@ def test_target_and_budget_are_kept(run: Run, here: Path) -> None:
     assert small["motion_bytes"] <= 2500
 
 
+def test_several_qualities_are_told(run: Run, here: Path) -> None:
+    how = ("--codec", "delta-lzma", "--target", "joint_rms<=0.2,2")
+    facts = run("compress", "walk.bvh", "-o", "a.kine", *how, "--json").json
+    fine, coarse = (clip["metrics"]["joint_rms"] for clip in facts["clips"])
+    assert fine <= 0.2 < coarse <= 2
+    assert "joint_rms<=2: " in run("compress", "walk.bvh", "-o", "a.kine", *how).err
+
+
 def test_unit_and_rate_reach_the_file(run: Run, here: Path) -> None:
     facts = run("compress", "walk.bvh", "-o", "w.kine", "--unit-cm", 2.54, "--json").json
     assert facts["clips"][0]["fps"] == pytest.approx(120)

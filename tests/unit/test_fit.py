@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kinepack
-from kinepack.errors import ConfigError, TargetUnreachable, UnknownCodec
+from kinepack.errors import ConfigError, TargetUnreachable, UnknownCodec, UsageError
 from kinepack.fit import Target
 from kinepack.testing import awkward_clips, awkward_meshes
 
@@ -35,6 +35,18 @@ def test_several_clips_share_a_budget() -> None:
     assert len(kinepack.compress(clips, "delta-lzma", max_bytes=3000)) <= 3000
 
 
+def test_several_qualities_in_one_file() -> None:
+    clips = [CLIP, awkward_clips()["wrapping"]]
+    with kinepack.open(kinepack.compress(clips, "delta-lzma", target="joint_rms<=0.1,1")) as file:
+        names = [clip.name for clip in file.clips()]
+        assert names == [f"{clip.name} joint_rms<={value}" for clip in clips for value in ("0.1", "1")]
+        for number, clip in enumerate(file.clips()):
+            error = kinepack.compare(clips[number // 2], clip.decode())["joint_rms"]
+            assert error <= (0.1, 1)[number % 2]
+    with pytest.raises(UsageError, match="one quality"):
+        kinepack.compress(CLIP, "delta-lzma", target="joint_rms<=0.1,1", max_bytes=3000)
+
+
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(TargetUnreachable, match="10 bytes"):
         kinepack.compress(CLIP, "delta-lzma", max_bytes=10)
@@ -49,3 +61,5 @@ def test_what_cannot_be_is_said() -> None:
     for text in ("joint_rms", "joint_rms<1", "joint_rms<=x", "joint_rms<=-1", "joint_rms<=nan"):
         with pytest.raises(ConfigError, match="cannot read"):
             Target.parse(text)
+        with pytest.raises(ConfigError, match="cannot read"):
+            Target.parse_several(f"{text},2")

@@ -114,19 +114,28 @@ export async function loop(page, options) {
   return { looped, ended: await state(page) };
 }
 
-/** One picture: keys are pressed, then time stands still at a frame. */
-export async function view(page, options) {
+/** Pictures of a frame: before each, keys are pressed. Each with the page's state and what is drawn. */
+export async function views(page, options) {
   await open(page, options);
   await page.waitForTimeout(300);
   await page.evaluate((frame) => {
     window.kinepack.playing = false;
     window.kinepack.seek(frame);
   }, options.frame ?? 0);
-  for (const key of options.keys ?? []) await page.keyboard.press(key);
-  await page.waitForTimeout(300);
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  const lit = await page.evaluate(() => {
-    // Whether anything is drawn: pixels of the view that are not clear.
+  const shots = [];
+  for (const { name, keys, path } of options.shots) {
+    for (const key of keys) await page.keyboard.press(key);
+    await page.waitForTimeout(300);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    shots.push({ name, state: await state(page), overflow, lit: await lit(page) });
+    await page.screenshot({ path, fullPage: Boolean(options.fullPage) });
+  }
+  return { shots, state: await state(page), held: await page.locator("#held").innerText() };
+}
+
+/** Pixels of the view in which something is drawn. */
+const lit = (page) =>
+  page.evaluate(() => {
     const view = document.getElementById("view");
     const copy = document.createElement("canvas");
     [copy.width, copy.height] = [view.width, view.height];
@@ -141,14 +150,12 @@ export async function view(page, options) {
       }),
     );
   });
-  return { state: await state(page), overflow, lit, table: await page.locator("#table").innerText(), held: await page.locator("#held").innerText() };
-}
 
 export async function qualities(page, options) {
   await open(page, options);
-  await until(page, () => !document.getElementById("quality").hidden);
+  const count = await page.evaluate(() => window.kinepack.entries.length);
+  await page.waitForFunction((n) => document.getElementById("rate").max === String(n - 1), count, { timeout: 20_000 });
   const steps = [];
-  const count = Number(await page.locator("#rate").getAttribute("max")) + 1;
   for (let n = 0; n < count; n++) {
     await page.locator("#rate").fill(String(n));
     await until(page, LOADED);
@@ -168,12 +175,19 @@ async function throttle(page, bytesPerSecond, latency = 0) {
   return set;
 }
 
-/** A slow connection that is cut in the middle and comes back. */
+/** A slow connection that is cut in the middle and comes back. The page itself comes fast: only the motion is slow. */
 export async function cut(page, options) {
-  const set = await throttle(page, options.rate);
+  let release;
+  const slowed = new Promise((done) => (release = done));
+  await page.route("**/session.json", async (route) => {
+    await slowed;
+    await route.continue();
+  });
   await page.goto(options.url);
-  await until(page, () => window.kinepack?.loaded);
-  await until(page, () => window.kinepack.loaded.copy.stream.have.some((n) => n > 0));
+  const set = await throttle(page, options.rate);
+  release();
+  await until(page, () => window.kinepack?.loaded, 30_000);
+  await until(page, () => window.kinepack.loaded.copy.stream.have.some((n) => n > 0), 30_000);
   const before = await state(page);
   await set(true, 0);
   await page.waitForFunction(() => document.getElementById("status").textContent.includes("lost"), null, { timeout: 15_000 });

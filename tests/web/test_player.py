@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from web_support import DESKTOP, PHONE, Scenario, library_paths, numbers, run_scenario, serving
+from web_support import DESKTOP, PHONE, Scenario, library_paths, numbers, run_scenario, serving, shot_path
 
 import kinepack
 from kinepack.cli.places import Reading
-from kinepack.cli.playing import assets, served, standalone
+from kinepack.cli.playing import Making, assets, served, show_of, standalone
 from kinepack.errors import ConfigError
 from kinepack.samples import fish, human
 
@@ -31,6 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, step in (("coarse", 2.0), ("fine", 0.2)):
         data = kinepack.compress(clip, f"delta-lzma:step={step},segment_s=0.5")
         (place / f"{name}.kine").write_bytes(data)
+    several = kinepack.compress(clip, "delta-lzma", target="joint_rms<=3,1,0.3,0.1")
+    (place / "qualities.kine").write_bytes(several)
+    (place / "layers.kine").write_bytes(kinepack.compress(clip, "kine:error=0.05,layers=3"))
     (place / "fish.kine").write_bytes(kinepack.compress(mesh, "delta-lzma:step=0.5"))
     for codec in ("kine-mesh:step=3", "mesh-cpca:k=3,c=4"):
         (place / f"fish-{codec.partition(':')[0]}.kine").write_bytes(kinepack.compress(mesh, codec))
@@ -57,7 +60,7 @@ def page(folder: Path, pages: dict[str, bytes]) -> Iterator[Any]:
         def start(*names: str, reference: str | None = None) -> str:
             files = [str(folder / name) for name in names]
             original = str(folder / reference) if reference else None
-            return stack.enter_context(serving(served(files, original, Reading(), pages)))
+            return stack.enter_context(serving(served(show_of(files, original, Reading()), pages)))
 
         yield start
 
@@ -90,59 +93,87 @@ def test_loops(run_scenario: Scenario, page: Any) -> None:
     assert found["ended"]["frame"] == found["ended"]["frames"] - 1
 
 
-VIEWS = {
-    "overlay": [],
-    "side-by-side": ["v"],
-    "copy-heat": ["v", "v", "h"],
-    "original": ["v", "v", "v"],
+SHOWN = {
+    "skeleton": (["qualities.kine"], "walk.npz", 130),
+    "mesh": (["fish.kine"], "fish.npz", 40),
+    "mesh-gpu": (["fish-kine-mesh.kine", "fish-mesh-cpca.kine"], "fish.npz", 40),
 }
+"""Name -> files, their original, and the frame of the pictures."""
+VIEWS = {
+    "overlay": ("overlay", []),
+    "side-by-side": ("side", ["v"]),
+    "compressed": ("copy", ["v"]),
+    "heat": ("copy", ["h"]),
+    "original": ("original", ["h", "v"]),
+}
+"""Name -> state of the page, and the keys that lead there from the view before."""
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", ["desktop", "phone"])
-@pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("kind", ["skeleton", "mesh"])
-def test_views(run_scenario: Scenario, page: Any, kind: str, view: str, size: str) -> None:
-    skeleton = kind == "skeleton"
-    address = (
-        page("coarse.kine", "fine.kine", reference="walk.npz") if skeleton else page("fish.kine", reference="fish.npz")
-    )
-    context = {
-        **(DESKTOP if size == "desktop" else PHONE),
-        "colorScheme": "dark" if view == "side-by-side" else "light",
-    }
-    found = run_scenario(
-        "view", url=address, keys=VIEWS[view], frame=40, context=context, screenshot=f"{kind}-{view}-{size}"
-    )
-    wanted = {"overlay": "overlay", "side-by-side": "side", "copy-heat": "copy", "original": "original"}[view]
-    assert found["state"]["view"] == wanted
-    assert found["lit"] > 500
-    assert found["overflow"] <= 0
-    if view == "side-by-side":
-        assert found["state"]["panes"] == ("row" if size == "desktop" else "column")
+@pytest.mark.parametrize("kind", SHOWN)
+def test_views(run_scenario: Scenario, page: Any, kind: str, size: str, scheme: str) -> None:
+    """Every view is drawn and fits the screen; a picture of each is kept in build/screenshots."""
+    files, reference, frame = SHOWN[kind]
+    address = page(*files, reference=reference)
+    context = {**(DESKTOP if size == "desktop" else PHONE), "colorScheme": scheme}
+    shots = [
+        {"name": name, "keys": keys, "path": shot_path(f"{kind}-{name}-{size}-{scheme}")}
+        for name, (_, keys) in VIEWS.items()
+    ]
+    found = run_scenario("views", url=address, frame=frame, context=context, shots=shots)
+    for shot in found["shots"]:
+        assert shot["state"]["view"] == VIEWS[shot["name"]][0]
+        assert shot["lit"] > 500 and shot["overflow"] <= 0
+    side = found["shots"][1]["state"]
+    assert side["panes"] == ("row" if size == "desktop" else "column")
     check_clean(found, address)
 
 
 def test_errors_are_those_of_python(run_scenario: Scenario, page: Any, folder: Path) -> None:
     address = page("coarse.kine", "fine.kine", reference="walk.npz")
     found = run_scenario("qualities", url=address, screenshot="qualities")
-    smallest, largest = found["steps"]
-    for step, name in ((smallest, "coarse"), (largest, "fine")):
-        metrics = kinepack.compare(folder / "walk.npz", folder / f"{name}.kine")
+    copies = [kinepack.read(folder / f"{name}.kine") for name in ("coarse", "fine")]
+    check_steps(found["steps"], copies)
+
+
+def check_steps(steps: list[dict[str, Any]], copies: list[Any]) -> None:
+    """The slider's stops, smallest first, have the errors of the copies."""
+    for step, copy in zip(steps, copies, strict=True):
+        metrics = kinepack.compare(human(), copy)
         assert step["rms"] == pytest.approx(metrics["joint_rms"], rel=1e-3)
         assert step["largest"] == pytest.approx(metrics["joint_max"], rel=1e-3)
-    assert largest["rms"] < smallest["rms"]
+    errors = [step["rms"] for step in steps]
+    assert errors == sorted(errors, reverse=True)
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
-@pytest.mark.parametrize("view", VIEWS)
-def test_views_of_a_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: Path, view: str, size: str) -> None:
-    """A mesh is drawn from its compressed form; its errors are those of Python, by colour and in the table."""
+def test_qualities_of_one_file(run_scenario: Scenario, page: Any, folder: Path) -> None:
+    """Clips of several targets in one file are stops of the slider."""
+    found = run_scenario("qualities", url=page("qualities.kine", reference="walk.npz"), screenshot="qualities-one-file")
+    with kinepack.open(folder / "qualities.kine") as file:
+        assert [clip.name for clip in file.clips()] == [f"{human().name} joint_rms<={v}" for v in (3, 1, 0.3, 0.1)]
+        check_steps(found["steps"], [clip.decode() for clip in file.clips()])
+
+
+def test_layers_of_one_file(run_scenario: Scenario, page: Any, folder: Path) -> None:
+    """So are the layers of one clip."""
+    found = run_scenario("qualities", url=page("layers.kine", reference="walk.npz"), screenshot="qualities-layers")
+    check_steps(found["steps"], [kinepack.decompress(folder / "layers.kine", layers=n) for n in (1, 2, 3)])
+
+
+def test_compresses_what_it_plays(run_scenario: Scenario, folder: Path, pages: dict[str, bytes]) -> None:
+    """A motion file with targets is shown in those qualities beside itself."""
+    making = Making("delta-lzma", "joint_rms<=0.1,1")
+    with serving(served(show_of([str(folder / "walk.npz")], None, Reading(), making), pages)) as address:
+        found = run_scenario("qualities", url=address)
+    worst, best = (step["rms"] for step in found["steps"])
+    assert worst <= 1 and best <= 0.1
+
+
+def test_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: Path) -> None:
+    """A mesh that is drawn from its compressed form has the errors of Python's."""
     address = page("fish-kine-mesh.kine", "fish-mesh-cpca.kine", reference="fish.npz")
-    found = run_scenario(
-        "view", url=address, keys=VIEWS[view], frame=40, context=DESKTOP if size == "desktop" else PHONE,
-        screenshot=f"gpu-{view}-{size}",
-    )  # fmt: skip
-    assert found["lit"] > 500 and found["overflow"] <= 0
+    found = run_scenario("views", url=address, frame=40, shots=[])
     assert re.search(r"fish-kine-mesh.kine\s+GPU\s+[0-9.]+ kB\s+1.1 MB", found["held"])
     assert re.search(r"Original\s+CPU", found["held"])
     original, copy = fish(), kinepack.open(folder / "fish-kine-mesh.kine")[0].decode()
@@ -155,17 +186,19 @@ def test_views_of_a_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: P
 def test_survives_a_cut(run_scenario: Scenario, page: Any) -> None:
     """The connection breaks in the middle of the file and comes back: nothing is lost, nothing is asked for twice."""
     address = page("plain.kine")
-    found = run_scenario("cut", url=address, rate=300_000)
+    found = run_scenario("cut", url=address, rate=40_000)
     assert not found["before"]["complete"] and not found["during"]["complete"]
     assert found["after"]["complete"] and not found["after"]["message"]
 
 
 def test_standalone_page(run_scenario: Scenario, folder: Path, pages: dict[str, bytes], tmp_path: Path) -> None:
-    text = standalone([str(folder / "coarse.kine")], str(folder / "walk.npz"), Reading(), pages)
+    text = standalone(show_of([str(folder / "coarse.kine")], str(folder / "walk.npz"), Reading()), pages)
+    assert "default-src 'none'" in text
     path = tmp_path / "report.html"
     path.write_text(text, encoding="utf-8")
-    found = run_scenario("view", url=path.as_uri(), frame=40, screenshot="standalone")
-    assert found["state"]["errors"]["rms"] > 0 and found["lit"] > 500
+    shot = {"name": "overlay", "keys": [], "path": shot_path("standalone")}
+    found = run_scenario("views", url=path.as_uri(), frame=40, shots=[shot])
+    assert found["shots"][0]["state"]["errors"]["rms"] > 0 and found["shots"][0]["lit"] > 500
     check_clean(found, "http://nowhere")
 
 
@@ -199,7 +232,7 @@ def test_layers_arrive(run_scenario: Scenario) -> None:
 
 
 def test_server_refuses_strangers(folder: Path, pages: dict[str, bytes]) -> None:
-    with serving(served([str(folder / "fine.kine")], None, Reading(), pages)) as address:
+    with serving(served(show_of([str(folder / "fine.kine")], None, Reading()), pages)) as address:
         place = urlsplit(address).netloc
 
         def ask(path: str, **headers: str) -> tuple[int, bytes, str]:

@@ -23,6 +23,7 @@ from kinepack.container.source import BytesSource
 HERE = Path(__file__).parent
 WEB = ROOT / "web"
 SCREENSHOTS = ROOT / "build" / "screenshots"
+"""Where a picture of every view is kept."""
 KINDS = {".js": "text/javascript", ".html": "text/html", ".kine": "application/octet-stream"}
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "deviceScaleFactor": 2, "hasTouch": True, "isMobile": True}
@@ -59,10 +60,8 @@ def scenario_runner(folder: Path) -> Scenario:
 
     def run(name: str, **options: Any) -> dict[str, Any]:
         path = folder / f"{uuid.uuid4().hex}.json"
-        shot = options.pop("screenshot", None)
-        if shot:
-            SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-            options["screenshot"] = str(SCREENSHOTS / f"{shot}.png")
+        if "screenshot" in options:
+            options["screenshot"] = shot_path(options["screenshot"])
         modules = str(WEB / "package.json")
         path.write_text(json.dumps({"chromium": chromium, "modules": modules, **options}), encoding="utf-8")
         done = subprocess.run(
@@ -85,6 +84,11 @@ def loader(tmp_path_factory: pytest.TempPathFactory, run_scenario: Scenario) -> 
         cwd=WEB, input=entry, text=True, check=True, capture_output=True,
     )  # fmt: skip
     return out.read_bytes()
+
+
+def shot_path(name: str) -> str:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    return str(SCREENSHOTS / f"{name}.png")
 
 
 @contextmanager

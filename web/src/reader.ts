@@ -136,7 +136,12 @@ export class KineClip {
   }
   /** Bytes of the clip without its skeleton or mesh. */
   get motionBytes(): number {
-    return this.entry.chunkBytes + this.entry.record.dataBytes;
+    return this.motionBytesOf(this.layers);
+  }
+  /** The same from the lowest `layers` layers. */
+  motionBytesOf(layers: number): number {
+    const left = this.entry.record.segments.filter(({ layer }) => layer >= layers);
+    return this.entry.chunkBytes + this.entry.record.dataBytes - left.reduce((sum, { size }) => sum + size, 0);
   }
   /** frames x numbers x float32 */
   get rawBytes(): number {

@@ -15,6 +15,8 @@ export interface StreamOptions<T = Values> {
   comfort?: number;
   /** What becomes of a run's bytes; the clip's values by default. */
   decode?: (run: number, data: Bytes[]) => Promise<T>;
+  /** Only the lowest so many layers are fetched; all by default. */
+  layers?: number;
   /** Called whenever a run of frames is decoded, or decoded again with more layers. */
   onRun?: (run: number, values: T, layers: number) => void;
   /** Called when a run cannot be decoded; its frames stay empty and the others play on. */
@@ -40,6 +42,8 @@ export class KineStream<T = Values> {
   readonly have: Int8Array;
   state: StreamState = "idle";
   failure: unknown = null;
+  /** Layers that a run has when it is complete. */
+  readonly layers: number;
   /** Times that playing had to wait for frames. */
   stalls = 0;
   /** Resolves when nothing more is to come: all is here, or `failure` tells why not. */
@@ -56,6 +60,7 @@ export class KineStream<T = Values> {
     options: StreamOptions<T> = {},
   ) {
     this.options = { target: Infinity, comfort: 3, ...options };
+    this.layers = Math.min(options.layers ?? clip.layers, clip.layers);
     this.have = new Int8Array(clip.runs.length);
     this.data = clip.runs.map(() => []);
     this.done = this.loop();
@@ -96,7 +101,7 @@ export class KineStream<T = Values> {
   }
 
   get complete(): boolean {
-    return this.have.every((layers) => layers === -1 || layers === this.clip.layers);
+    return this.have.every((layers) => layers === -1 || layers === this.layers);
   }
 
   close(): void {
@@ -136,7 +141,7 @@ export class KineStream<T = Values> {
     const cyclic = [...order.slice(start), ...order.slice(0, start)]; // playing may loop
     const ahead = this.ahead;
     const base = cyclic.find((run) => this.have[run] === 0);
-    const refined = cyclic.find((run) => this.have[run]! > 0 && this.have[run]! < this.clip.layers);
+    const refined = cyclic.find((run) => this.have[run]! > 0 && this.have[run]! < this.layers);
     const hungry = base !== undefined && ahead < this.options.target;
     if (refined !== undefined && !(hungry && ahead < this.options.comfort) && this.affordable(refined)) {
       return [{ run: refined, layer: this.have[refined]! }];
@@ -146,13 +151,13 @@ export class KineStream<T = Values> {
 
   /** Whether a refinement arrives before its frames play and before the base layer runs out. */
   private affordable(run: number): boolean {
-    const { runs, frameTime, frames, layers } = this.clip;
+    const { runs, frameTime, frames } = this.clip;
     const size = runs[run]!.segments[this.have[run]!]!.size;
     const distance = ((runs[run]!.first - this.frame + frames) % frames) * frameTime;
     const seconds = this.throughput ? size / (SAFETY * this.throughput) : Infinity;
     const baseRate = this.baseBytes() / this.clip.duration;
     const spare = this.throughput * SAFETY > baseRate || this.ahead >= this.clip.duration;
-    return layers > 1 && spare && seconds < Math.max(distance, this.ahead - this.options.comfort);
+    return this.layers > 1 && spare && seconds < Math.max(distance, this.ahead - this.options.comfort);
   }
 
   private baseBytes(): number {
@@ -199,7 +204,7 @@ export class KineStream<T = Values> {
       const values = await decode(run, this.data[run]!.slice(0, layer + 1));
       this.have[run] = layer + 1;
       this.options.onRun?.(run, values, layer + 1);
-      if (layer + 1 === this.clip.layers) this.data[run] = []; // nothing will refine it any more
+      if (layer + 1 === this.layers) this.data[run] = []; // nothing will refine it any more
     } catch (error) {
       if (!isDamage(error)) throw error;
       this.have[run] = -1;

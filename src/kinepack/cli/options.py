@@ -111,6 +111,17 @@ TargetText = Annotated[
         rich_help_panel=_SIZE,
     ),
 ]
+Qualities = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        metavar="METRIC<=VALUE[,VALUE...]",
+        help="Smallest file that keeps this error; several values put as many qualities into it.",
+        show_default=False,
+        rich_help_panel=_SIZE,
+    ),
+]
 MaxBytes = Annotated[
     int | None,
     typer.Option(

@@ -23,7 +23,7 @@ def compress(
     source: o.Input,
     output: o.KineOutput,
     codec: o.CodecSpec = None,
-    target: o.TargetText = None,
+    target: o.Qualities = None,
     max_bytes: o.MaxBytes = None,
     skeleton: o.SkeletonFile = None,
     skeleton_ref: o.SkeletonRef = None,
@@ -41,23 +41,28 @@ def compress(
     kinepack compress walk.amc -o walk.kine --target 'joint_rms<=0.1'
     kinepack compress fish.npz -o fish.kine --codec delta-lzma:step=0.5 --json
     kinepack compress walk.bvh -o walk.kine --max-bytes 20000
+    kinepack compress walk.bvh -o walk.kine --codec delta-lzma --target 'joint_rms<=0.1,0.3,1'
     """
+    from kinepack.api import qualities
     from kinepack.codecs.base import codec_from_spec
     from kinepack.fit import Target
 
     check_output(output, KINE)
     chosen = codec_from_spec(codec) if codec is not None else None
-    wish = Target.parse(target) if target is not None else None
+    wishes = Target.parse_several(target) if target is not None else None
     with progress("Reading"):
         models = Reading(skeleton=skeleton, unit_cm=unit_cm, fps=fps, mesh=mesh).read_all(source)
-    encode_s = _write_kine(models, output, chosen, target=wish, max_bytes=max_bytes, skeleton_ref=skeleton_ref)
+    encode_s = _write_kine(models, output, chosen, target=wishes, max_bytes=max_bytes, skeleton_ref=skeleton_ref)
     with progress("Checking"):
-        facts = summary(str(output), models, skeleton_ref=skeleton_ref)
+        facts = summary(str(output), qualities(models, wishes or [None]), skeleton_ref=skeleton_ref)
     facts["encode_s"] = encode_s
     if json:
         emit_json(facts)
-    else:
-        say(_one_liner(facts))
+        return
+    say(_one_liner(facts))
+    if wishes and len(wishes) > 1:
+        for clip in facts["clips"]:
+            say(f"{clip['name']}: {clip['payload_bytes']:,} bytes, {_errors(clip['metrics'])}")
 
 
 def _write_kine(models: Sequence[Model], output: Path, codec: Any, **how: Any) -> float:
@@ -115,12 +120,15 @@ def _measure(originals: Sequence[Model], copies: Sequence[Model], clips: list[di
 
 
 def _one_liner(facts: dict[str, Any]) -> str:
+    size = f"{facts['file_bytes']:,} bytes, ratio {number(facts['ratio'])}"
+    return f"{facts['file']}: " + ", ".join(filter(None, [size, _errors(facts["metrics"])]))
+
+
+def _errors(metrics: dict[str, float]) -> str:
     from kinepack.metrics.base import METRICS
 
-    shown = [name for name in ("joint_rms", "joint_max", "kg", "vertex_max") if name in facts["metrics"]]
-    errors = [f"{name} {number(facts['metrics'][name])} {METRICS[name].unit}".strip() for name in shown]
-    size = f"{facts['file_bytes']:,} bytes, ratio {number(facts['ratio'])}"
-    return f"{facts['file']}: {', '.join([size, *errors])}"
+    shown = [name for name in ("joint_rms", "joint_max", "kg", "vertex_max") if name in metrics]
+    return ", ".join(f"{name} {number(metrics[name])} {METRICS[name].unit}".strip() for name in shown)
 
 
 def decompress(

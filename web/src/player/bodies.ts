@@ -6,10 +6,14 @@ import {
   CylinderGeometry,
   DoubleSide,
   DynamicDrawUsage,
+  EqualStencilFunc,
   Group,
+  IncrementStencilOp,
   InstancedMesh,
   type Material,
   Matrix4,
+  Mesh,
+  MeshBasicMaterial,
   MeshStandardMaterial,
   Quaternion,
   SphereGeometry,
@@ -17,14 +21,18 @@ import {
 } from "three";
 import { CpuFrames } from "../three/cpu-frames.js";
 import { KineMesh } from "../three/mesh.js";
-import { heat } from "./colours.js";
+import { heat, themedNumber } from "./colours.js";
 import type { Motion } from "./motion.js";
 
 export interface Body {
   readonly root: Group;
+  /** A part of the root whose matrix presses the body flat. */
+  readonly shadow: Group;
   show(frame: number): void;
   /** Colours by error where there is one, else one colour. */
   paint(colour: Color, errors: Float32Array | null, scale: number): void;
+  /** Its shadow as the page's colours ask for. */
+  recolour(): void;
   /** How much of it is seen through, for one body over another. */
   ghost(opacity: number): void;
   dispose(): void;
@@ -35,28 +43,101 @@ export function bodyOf(motion: Motion, size: number): Body {
 }
 
 const UP = new Vector3(0, 1, 0);
+/** Of a bone's far end, against its near one. */
+const THIN = 0.55;
 
-class SkeletonBody implements Body {
+/** The stencil lets every pixel darken once, however many parts lie over it. */
+const shade = new MeshBasicMaterial({
+  color: 0x000000, transparent: true, depthWrite: false, side: DoubleSide,
+  stencilWrite: true, stencilFunc: EqualStencilFunc, stencilRef: 0, stencilZPass: IncrementStencilOp,
+});
+
+/** Depth alone, a little behind: drawn before a see-through body, it hides the body's own inside. */
+const hull = new MeshBasicMaterial({
+  colorWrite: false, transparent: true, side: DoubleSide, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1,
+});
+const [HULL_ORDER, BODY_ORDER] = [1, 2];
+
+/** The parts again in another material, sharing all that moves them. */
+function twins(parts: Mesh[], material: Material, order = 0): Group {
+  const group = new Group();
+  for (const part of parts) {
+    const own = twin(part, material.clone());
+    own.scale.copy(part.scale);
+    own.frustumCulled = false;
+    own.renderOrder = order;
+    group.add(own);
+  }
+  return group;
+}
+
+function twin(part: Mesh, material: Material): Mesh {
+  if (part instanceof KineMesh) return new Mesh(part.geometry, part.source.adopt(material));
+  const own = new InstancedMesh(part.geometry, material, (part as InstancedMesh).count);
+  own.instanceMatrix = (part as InstancedMesh).instanceMatrix;
+  return own;
+}
+
+const materialsOf = (group: Group) => group.children.map((part) => (part as Mesh).material as Material);
+
+/** What all bodies have beside their own parts. */
+abstract class Solid {
   readonly root = new Group();
+  readonly shadow: Group;
+  private readonly hull: Group;
+
+  constructor(
+    parts: Mesh[],
+    protected readonly material: Material,
+  ) {
+    for (const part of parts) {
+      part.frustumCulled = false;
+      part.renderOrder = BODY_ORDER;
+    }
+    this.shadow = twins(parts, shade);
+    this.shadow.matrixAutoUpdate = false;
+    this.hull = twins(parts, hull, HULL_ORDER);
+    this.root.add(...parts, this.shadow, this.hull);
+    this.ghost(1);
+    this.recolour();
+  }
+
+  recolour(): void {
+    for (const material of materialsOf(this.shadow)) material.opacity = themedNumber("shadow");
+  }
+
+  ghost(opacity: number): void {
+    const { material } = this;
+    const transparent = opacity < 1;
+    if (material.transparent !== transparent) material.needsUpdate = true;
+    material.transparent = transparent;
+    material.opacity = opacity;
+    this.hull.visible = transparent;
+  }
+
+  dispose(): void {
+    for (const material of [this.material, ...materialsOf(this.shadow), ...materialsOf(this.hull)]) material.dispose();
+  }
+}
+
+class SkeletonBody extends Solid implements Body {
+  private readonly radius: number;
   private readonly bones: InstancedMesh;
   private readonly joints: InstancedMesh;
-  private readonly material = new MeshStandardMaterial({ roughness: 0.55, metalness: 0.05 });
-  private readonly radius: number;
 
   constructor(
     private readonly motion: Motion,
     size: number,
   ) {
+    const material = new MeshStandardMaterial({ roughness: 0.55, metalness: 0.05 });
+    const bone = new CylinderGeometry(THIN, 1, 1, 10).translate(0, 0.5, 0); // from its joint, thinner at the end
+    const bones = new InstancedMesh(bone, material, Math.max(1, motion.segments.length));
+    const joints = new InstancedMesh(new SphereGeometry(1, 14, 10), material, motion.drawn);
+    bones.count = motion.segments.length;
+    for (const part of [bones, joints]) part.instanceMatrix.setUsage(DynamicDrawUsage);
+    super([bones, joints], material);
     this.radius = size * 0.0125;
-    const bone = new CylinderGeometry(0.55, 1, 1, 10).translate(0, 0.5, 0); // from its joint, thinner at the end
-    this.bones = new InstancedMesh(bone, this.material, Math.max(1, motion.segments.length));
-    this.joints = new InstancedMesh(new SphereGeometry(1, 14, 10), this.material, motion.measured);
-    for (const part of [this.bones, this.joints]) {
-      part.instanceMatrix.setUsage(DynamicDrawUsage);
-      part.frustumCulled = false;
-      this.root.add(part);
-    }
-    this.bones.count = motion.segments.length;
+    [this.bones, this.joints] = [bones, joints];
   }
 
   show(frame: number): void {
@@ -70,8 +151,8 @@ class SkeletonBody implements Body {
       turn.setFromUnitVectors(UP, length > 1e-9 ? along.divideScalar(length) : UP);
       this.bones.setMatrixAt(n, matrix.compose(a, turn, scale.set(this.radius, Math.max(length, 1e-6), this.radius)));
     });
-    for (let n = 0; n < this.motion.measured; n++) {
-      const own = 1.25 * this.radius;
+    for (let n = 0; n < this.motion.drawn; n++) {
+      const own = (n < this.motion.measured ? 1.25 : THIN) * this.radius;
       this.joints.setMatrixAt(n, matrix.makeScale(own, own, own).setPosition(points[3 * n]!, points[3 * n + 1]!, points[3 * n + 2]!));
     }
     this.bones.instanceMatrix.needsUpdate = true;
@@ -81,43 +162,40 @@ class SkeletonBody implements Body {
   paint(colour: Color, errors: Float32Array | null, scale: number): void {
     const own = new Color();
     const of = (measured: number) => (errors ? heat(errors[measured]! / scale, own) : colour);
-    this.motion.segments.forEach(({ measured }, n) => this.bones.setColorAt(n, of(measured)));
     for (let n = 0; n < this.motion.measured; n++) this.joints.setColorAt(n, of(n));
+    this.motion.segments.forEach(({ measured, to }, n) => {
+      this.bones.setColorAt(n, of(measured));
+      if (to >= this.motion.measured) this.joints.setColorAt(to, of(measured));
+    });
     for (const part of [this.bones, this.joints]) if (part.instanceColor) part.instanceColor.needsUpdate = true;
   }
 
-  ghost(opacity: number): void {
-    seeThrough(this.material, opacity);
-  }
-
-  dispose(): void {
-    this.bones.geometry.dispose();
-    this.joints.geometry.dispose();
-    this.bones.dispose();
-    this.joints.dispose();
-    this.material.dispose();
+  override dispose(): void {
+    super.dispose();
+    for (const part of [this.bones, this.joints]) {
+      part.geometry.dispose();
+      part.dispose();
+    }
   }
 }
 
-class MeshBody implements Body {
-  readonly root = new Group();
+class MeshBody extends Solid implements Body {
   private readonly mesh: KineMesh;
-  private readonly material: MeshStandardMaterial;
 
   constructor(motion: Motion) {
     const { layout, frames } = motion.clip;
     if (layout.kind !== "mesh") throw new Error("not a mesh");
     const source = motion.factors?.gpu ?? new CpuFrames(layout.vertices, frames, (frame) => motion.drawnAt(frame));
-    this.mesh = new KineMesh(layout, source);
-    this.mesh.scale.setScalar(source.kind === "gpu" ? layout.unitCm : 1); // drawn points are in centimetres already
+    const mesh = new KineMesh(layout, source);
+    mesh.scale.setScalar(source.kind === "gpu" ? layout.unitCm : 1); // drawn points are in centimetres already
     const colours = new BufferAttribute(new Float32Array(3 * layout.vertices), 3);
-    this.mesh.geometry.setAttribute("color", colours.setUsage(DynamicDrawUsage));
-    this.material = new MeshStandardMaterial({
+    mesh.geometry.setAttribute("color", colours.setUsage(DynamicDrawUsage));
+    const material = new MeshStandardMaterial({
       vertexColors: true, side: DoubleSide, roughness: 0.65, flatShading: !source.smooth,
     });
-    this.mesh.material = this.material;
-    this.mesh.frustumCulled = false;
-    this.root.add(this.mesh);
+    mesh.material = material;
+    super([mesh], material);
+    this.mesh = mesh;
   }
 
   show(frame: number): void {
@@ -134,19 +212,8 @@ class MeshBody implements Body {
     colours.needsUpdate = true;
   }
 
-  ghost(opacity: number): void {
-    seeThrough(this.material, opacity);
-  }
-
-  dispose(): void {
+  override dispose(): void {
+    super.dispose();
     this.mesh.dispose();
   }
-}
-
-function seeThrough(material: Material, opacity: number): void {
-  const transparent = opacity < 1;
-  if (material.transparent !== transparent) material.needsUpdate = true;
-  material.transparent = transparent;
-  material.opacity = opacity;
-  material.depthWrite = !transparent;
 }

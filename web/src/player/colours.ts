@@ -2,9 +2,10 @@
 
 import { Color } from "three";
 
-export function themed(name: string): Color {
-  return new Color(getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim().slice(0, 7));
-}
+const property = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+export const themed = (name: string) => new Color(property(name).slice(0, 7));
+export const themedNumber = (name: string) => Number(property(name));
 
 /** Blue, green, yellow, red: readable on light and dark ground. */
 const RAMP = [0x3b6fd4, 0x2fae7b, 0xe9c23c, 0xd62f2f].map((hex) => new Color(hex));

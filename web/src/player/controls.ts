@@ -3,13 +3,16 @@
 import { RECEIVING, SLEEPING } from "./energy.js";
 import { paintRamp } from "./colours.js";
 import type { Loaded, Player } from "./player.js";
+import { QualitySlider } from "./quality.js";
 import type { View } from "./stage.js";
 import { fillEnergy, fillHeld, fillTable, type Row } from "./table.js";
-import { bytes, clock, length } from "./text.js";
+import { bytes, clock, digits, length } from "./text.js";
 import { Timeline } from "./timeline.js";
 
 /** More clips than these are measured only when they are shown. */
 const MOST_MEASURED = 12;
+/** Radians and distance of one press of a key. */
+const [ORBIT, ZOOM] = [0.2, 1.15];
 const VIEWS: View[] = ["overlay", "side", "copy", "original"];
 
 function find<T extends HTMLElement>(id: string): T {
@@ -23,15 +26,14 @@ export class Controls {
   private readonly speed = find<HTMLSelectElement>("speed");
   private readonly heat = find<HTMLInputElement>("heat");
   private readonly follow = find<HTMLInputElement>("follow");
-  private readonly rate = find<HTMLInputElement>("rate");
-  private readonly layers = find<HTMLInputElement>("layers");
   private readonly timeline = new Timeline(find("timeline"), find<HTMLCanvasElement>("plot"), find("hover"));
+  private readonly quality: QualitySlider;
   private readonly measured = new Map<number, Loaded>();
-  /** Entries of the same motion, smallest first: the stops of the quality slider. */
-  private ladder: number[] = [];
   connection: "" | "lost" = "";
 
   constructor(private readonly player: Player) {
+    const curve = document.querySelector<SVGSVGElement>("#curve")!;
+    this.quality = new QualitySlider(find("quality"), find("rate"), find("rate-value"), curve, (entry) => void player.select(entry));
     this.fillItems();
     this.wire();
     document.addEventListener("keydown", (event) => this.key(event));
@@ -69,7 +71,8 @@ export class Controls {
     if (player.changed) this.refresh();
     player.changed = false;
     find("time").textContent = `${clock(player.time)} / ${clock(player.frames * player.frameTime)}`;
-    find("frame").textContent = `frame ${player.frame}`;
+    const error = possible ? comparison!.rms[player.frame]! : NaN;
+    find("frame").textContent = `frame ${player.frame}${Number.isNaN(error) ? "" : ` · error ${length(error)}`}`;
     find("status").textContent = this.status(loaded);
     document.body.classList.toggle("playing", player.playing);
   }
@@ -85,6 +88,8 @@ export class Controls {
     find("play").setAttribute("aria-label", player.playing ? "Pause" : "Play");
     find("loop").setAttribute("aria-pressed", String(player.loop));
     this.speed.value = String(player.speed);
+    find("facts").textContent = loaded ? factsOf(loaded) : "";
+    find("views").hidden = !player.session.reference;
     const paired = Boolean(loaded?.original);
     for (const input of document.querySelectorAll<HTMLInputElement>("[name=view]")) {
       input.checked = input.value === stage.view;
@@ -96,22 +101,34 @@ export class Controls {
     find("ramp-max").textContent = length(player.scale);
     this.caption(loaded);
     this.fillTable();
-    this.showLayers(loaded);
+    this.showQualities();
   }
 
-  /** Loads what the table compares, in the background. */
+  /** Loads what the table compares, one after the other, when what is shown is all here. */
   async measure(): Promise<void> {
     const { player } = this;
     if (player.entries.length > MOST_MEASURED) return;
+    await this.settled(() => player.loaded);
     for (const index of player.entries.keys()) {
       try {
-        this.measured.set(index, await player.load(index));
+        const loaded = await player.load(index);
+        this.measured.set(index, loaded);
+        await this.settled(() => loaded);
+        this.refresh();
       } catch {
         continue; // told when it is selected
       }
     }
-    this.buildLadder();
-    this.refresh();
+  }
+
+  /** Until a clip and its original are complete, or never will be. */
+  private async settled(which: () => Loaded | null): Promise<void> {
+    const done = () => {
+      const loaded = which();
+      const streams = [loaded?.copy.stream, loaded?.original?.stream];
+      return streams.every((stream) => !stream || stream.complete || stream.state === "failed");
+    };
+    while (!done()) await new Promise((resolve) => setTimeout(resolve, 100));
   }
 
   private status({ copy, entry }: Loaded): string {
@@ -133,7 +150,7 @@ export class Controls {
     const both = stage.view === "overlay" || stage.view === "side";
     find("caption-a").textContent = loaded?.original && (both || stage.view === "original") ? "Original" : "";
     find("caption-b").textContent =
-      loaded?.original && (both || stage.view === "copy") ? `${loaded.copy.clip.codec} · ${bytes(loaded.copy.clip.motionBytes)}` : "";
+      loaded?.original && (both || stage.view === "copy") ? `${loaded.copy.clip.codec} · ${bytes(loaded.copy.bytes)}` : "";
   }
 
   private fillItems(): void {
@@ -160,32 +177,16 @@ export class Controls {
     fillHeld(find<HTMLTableElement>("held"), rows);
   }
 
-  /** Qualities of one motion: as many frames, the same points. */
-  private buildLadder(): void {
-    const all = [...this.measured].filter(([, { copy }]) => {
-      const first = this.measured.values().next().value!.copy;
-      return copy.clip.duration === first.clip.duration && copy.measured === first.measured;
+  /** The qualities of the motion on show: clips that last as long and have the same points. */
+  private showQualities(): void {
+    const shown = this.player.loaded?.copy;
+    const same = [...this.measured].filter(([, { copy }]) => {
+      return copy.measured === shown?.measured && Math.abs(copy.clip.duration - shown.clip.duration) < copy.clip.frameTime;
     });
-    all.sort((a, b) => a[1].copy.clip.motionBytes - b[1].copy.clip.motionBytes);
-    this.ladder = all.map(([index]) => index);
-    find("quality").hidden = this.ladder.length < 2;
-    this.rate.max = String(this.ladder.length - 1);
-  }
-
-  private showLayers(loaded: Loaded | null): void {
-    const place = this.ladder.indexOf(this.player.selected);
-    if (place >= 0) {
-      this.rate.value = String(place);
-      const row = this.player.rowOf(this.player.selected, this.measured.get(this.player.selected)!);
-      find("rate-value").textContent = `${bytes(row.motionBytes)}${Number.isNaN(row.rms) ? "" : ` · ${length(row.rms)}`}`;
-    }
-    const layers = loaded?.copy.clip.layers ?? 1;
-    find("layering").hidden = layers < 2;
-    if (this.layers.max !== String(layers)) {
-      this.layers.max = String(layers);
-      this.layers.value = String(layers);
-    }
-    find("layers-value").textContent = `${this.layers.value} of ${layers}`;
+    this.quality.show(
+      same.map(([entry, loaded]) => ({ entry, row: this.player.rowOf(entry, loaded) })),
+      this.player.selected,
+    );
   }
 
   private wire(): void {
@@ -203,8 +204,6 @@ export class Controls {
       player.stage.zUp = (event.target as HTMLInputElement).checked;
       player.refit();
     });
-    this.rate.addEventListener("input", () => void player.select(this.ladder[Number(this.rate.value)]!));
-    this.layers.addEventListener("input", () => void player.loaded?.copy.useLayers(Number(this.layers.value)));
     for (const input of document.querySelectorAll<HTMLInputElement>("[name=view]")) {
       input.addEventListener("change", () => player.setView(input.value as View));
     }
@@ -241,11 +240,6 @@ export class Controls {
     if (loaded?.original) this.player.setView(VIEWS[(VIEWS.indexOf(stage.view) + 1) % VIEWS.length]!);
   }
 
-  private nextQuality(places: number): void {
-    const at = this.ladder.indexOf(this.player.selected) + places;
-    if (this.ladder.length > 1) void this.player.select(this.ladder[(at + this.ladder.length) % this.ladder.length]!);
-  }
-
   private key(event: KeyboardEvent): void {
     const { player } = this;
     const target = event.target as HTMLElement;
@@ -266,7 +260,13 @@ export class Controls {
       v: () => this.nextView(),
       h: () => !this.heat.disabled && player.setHeat(!player.heat),
       f: () => this.follow.click(),
-      q: () => this.nextQuality(event.shiftKey ? -1 : 1),
+      q: () => this.quality.move(event.shiftKey ? -1 : 1),
+      a: () => player.stage.orbit(-ORBIT, 0, 1),
+      d: () => player.stage.orbit(ORBIT, 0, 1),
+      w: () => player.stage.orbit(0, ORBIT / 2, 1),
+      s: () => player.stage.orbit(0, -ORBIT / 2, 1),
+      z: () => player.stage.orbit(0, 0, 1 / ZOOM),
+      x: () => player.stage.orbit(0, 0, ZOOM),
       "0": () => player.refit(),
     };
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -274,4 +274,11 @@ export class Controls {
     event.preventDefault();
     action();
   }
+}
+
+function factsOf({ copy }: Loaded): string {
+  const { clip } = copy;
+  const points = clip.layout.kind === "mesh" ? "vertices" : "joints";
+  const [frames, count] = [clip.frames.toLocaleString("en"), copy.measured.toLocaleString("en")];
+  return `${frames} frames · ${digits(1 / clip.frameTime)} per second · ${count} ${points}`;
 }

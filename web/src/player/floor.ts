@@ -26,7 +26,8 @@ float lines(float width) {
 
 void main() {
   float fade = 1.0 - smoothstep(0.15 * reach, reach, distance(place, middle));
-  float ink = max(lines(cell), 0.35 * lines(cell / 5.0));
+  float near = 1.0 - smoothstep(0.0, 0.45 * reach, distance(place, middle));
+  float ink = max(lines(cell), 0.4 * near * lines(cell / 5.0));
   gl_FragColor = vec4(colour, ink * fade * 0.9);
   #include <colorspace_fragment>
 }`;

@@ -36,6 +36,7 @@ export class Motion {
     private readonly rig: Rig | null,
     /** Of a mesh that is drawn from its compressed form. */
     readonly factors: Factors | null,
+    layers: number | undefined,
   ) {
     const { layout } = clip;
     this.measured = layout.kind === "skeleton" ? layout.joints.length : layout.vertices;
@@ -44,6 +45,7 @@ export class Motion {
     this.drawPoints = new Float32Array(factors ? 0 : 3 * this.drawn * clip.frames);
     this.points = layout.kind === "mesh" ? this.drawPoints : new Float32Array(3 * this.measured * clip.frames);
     this.stream = new KineStream<Values | Rows>(clip, {
+      ...(layers && { layers }),
       decode: (run, data) => (factors ? clip.rows(run, data) : clip.decodeBytes(run, data)),
       onRun: (run, values) => this.take(run, values),
       onDamage: (run, error) => {
@@ -53,8 +55,13 @@ export class Motion {
     });
   }
 
-  static async open(clip: KineClip): Promise<Motion> {
-    return new Motion(clip, clip.layout.kind === "skeleton" ? await clip.rig() : null, await Factors.of(clip));
+  static async open(clip: KineClip, layers?: number): Promise<Motion> {
+    return new Motion(clip, clip.layout.kind === "skeleton" ? await clip.rig() : null, await Factors.of(clip), layers);
+  }
+
+  /** Bytes of the layers that are shown, without the skeleton or mesh. */
+  get bytes(): number {
+    return this.clip.motionBytesOf(this.stream.layers);
   }
 
   /** [drawn * 3] of one frame. */
@@ -83,13 +90,6 @@ export class Motion {
     const sum = [0, 0, 0];
     for (let i = 0; i < points.length; i++) sum[i % 3]! += points[i]!;
     return sum.map((x) => x / Math.max(1, this.drawn));
-  }
-
-  /** Shows the clip from its lowest `layers` layers; what is not here yet is fetched. */
-  async useLayers(layers: number): Promise<void> {
-    for (const run of this.clip.runs.keys()) {
-      this.take(run, await this.clip.decodeRun(run, layers));
-    }
   }
 
   close(): void {

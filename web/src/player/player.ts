@@ -138,9 +138,9 @@ export class Player {
     const totals = loaded.comparison?.possible ? loaded.comparison.totals : { rms: NaN, largest: NaN };
     const { seconds, frames } = clip.decoding;
     return {
-      name: this.entries[index]!.label,
+      name: this.entries[index]!.short,
       codec: clip.settings ? `${clip.codec} ${clip.settings}` : clip.codec,
-      motionBytes: clip.motionBytes,
+      motionBytes: loaded.copy.bytes,
       rawBytes: clip.rawBytes,
       seconds: clip.duration,
       rms: totals.rms,
@@ -153,7 +153,7 @@ export class Player {
   private async open(index: number): Promise<Loaded> {
     const entry = this.entries[index]!;
     const clip = await entry.file.clip(entry.index);
-    const copy = await Motion.open(clip);
+    const copy = await Motion.open(clip, entry.layers);
     const original = this.session.reference ? await this.original(entry, copy) : null;
     const comparison = original ? new Comparison(copy, original) : null;
     const loaded = { entry, copy, original, comparison };

@@ -17,13 +17,19 @@ export interface Session {
   skeleton?: Item | null;
 }
 
-/** One clip of one file. */
+/** One quality of a clip: the clip from so many of its layers. */
 export interface Entry {
   label: string;
+  /** What tells it apart from other qualities of the same motion. */
+  short: string;
   item: Item;
   file: KineFile;
   index: number;
+  layers: number | undefined;
 }
+
+/** In files of more clips, layers are not offered one by one. */
+const MOST_LAYERED = 16;
 
 export async function readSession(): Promise<Session> {
   const inside = document.getElementById("session");
@@ -43,20 +49,33 @@ function placeOf(item: Item): string | Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(item.base64), (letter) => letter.charCodeAt(0));
 }
 
-/** Every clip of every file, each with a name that tells it apart. */
+/** A clip of several qualities is named after its target. */
+const TARGET = / ?([\w-]+)<=(\S+)$/;
+
+/** Every quality of every clip of every file, each with a name that tells it apart. */
 export async function entriesOf(session: Session, onConnection: (state: "lost" | "resumed") => void): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (const item of session.items) {
     const file = await openItem(item, session, onConnection);
-    file.names.forEach((name, index) => {
-      entries.push({ label: file.names.length > 1 ? `${item.name} · ${name}` : item.name, item, file, index });
-    });
+    for (const [index, name] of file.names.entries()) {
+      const told = name.replace(TARGET, " · $1 ≤ $2");
+      const label = file.names.length === 1 ? item.name : session.items.length === 1 ? told : `${item.name} · ${told}`;
+      const target = TARGET.exec(name);
+      const short = target && session.items.length === 1 ? `${target[1]} ≤ ${target[2]}` : label;
+      entries.push({ label, short, item, file, index, layers: undefined });
+      const layers = file.names.length <= MOST_LAYERED ? (await file.clip(index)).layers : 1;
+      for (let n = layers - 1; n > 0; n--) {
+        const part = `${n} of ${layers} layers`;
+        entries.push({ label: `${label} · ${part}`, short: part, item, file, index, layers: n });
+      }
+    }
   }
   return entries;
 }
 
-/** The original of a clip: the one of the same name, or the one at the same place. */
+/** The original of a clip: the one of the same name (qualities add their target to it), or the one at the same place. */
 export async function originalOf(clip: KineClip, index: number, file: KineFile): Promise<KineClip> {
-  const named = file.names.indexOf(clip.name);
-  return file.clip(named >= 0 ? named : Math.min(index, file.names.length - 1));
+  const plain = clip.name.replace(TARGET, "");
+  const named = [clip.name, plain].map((name) => file.names.indexOf(name)).find((place) => place >= 0);
+  return file.clip(named ?? Math.min(index, file.names.length - 1));
 }

@@ -6,6 +6,7 @@ import {
   DirectionalLight,
   Group,
   HemisphereLight,
+  Matrix4,
   PerspectiveCamera,
   Scene,
   Vector3,
@@ -18,6 +19,13 @@ import type { Motion } from "./motion.js";
 
 export type View = "overlay" | "side" | "copy" | "original";
 
+/** Where the light comes from. */
+const SUN = new Vector3(1, 2.2, 1.6);
+/** Radians between the camera and a straight look at the body's broad side, and above the floor. */
+const [TURNED, RAISED] = [0.6, 0.2];
+/** Distance of the camera in sizes of the body, its angle of view, and the air around the body. */
+const [DISTANCE, ANGLE_DEG, AIR] = [1.62, 38, 1.15];
+
 export class Stage {
   view: View = "copy";
   follow = true;
@@ -26,21 +34,25 @@ export class Stage {
   private readonly renderer: WebGLRenderer;
   private readonly scene = new Scene();
   private readonly world = new Group();
-  private readonly camera = new PerspectiveCamera(38, 1, 1, 1e5);
+  private readonly camera = new PerspectiveCamera(ANGLE_DEG, 1, 1, 1e5);
   private readonly controls: OrbitControls;
   private readonly floor = new Floor();
   private readonly centre = new Vector3();
+  /** Direction from the body to the camera when it is brought back. */
+  private readonly outlook = new Vector3(0, 0, 1);
   private size = 200;
+  /** How wide the body is over the floor. */
+  private breadth = 100;
 
   constructor(private readonly canvas: HTMLCanvasElement) {
-    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true });
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true, stencil: true });
     this.renderer.setClearAlpha(0);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = true;
     this.controls.dampingFactor = 0.12;
     this.scene.add(this.world, this.floor, new AmbientLight(0xffffff, 0.7), new HemisphereLight(0xffffff, 0x8090a0, 1.1));
     const sun = new DirectionalLight(0xffffff, 2.2);
-    sun.position.set(1, 2.2, 1.6);
+    sun.position.copy(SUN);
     this.scene.add(sun);
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
@@ -53,6 +65,8 @@ export class Stage {
     box.getCenter(this.centre);
     this.world.localToWorld(this.centre);
     this.floor.place(low, 10 ** Math.round(Math.log10(this.size / 3)));
+    this.lookAtBroadSide(motion.drawnAt(frame));
+    this.castShadows();
     this.home();
   }
 
@@ -62,12 +76,21 @@ export class Stage {
 
   home(): void {
     this.controls.target.copy(this.centre);
-    const narrow = this.canvas.clientWidth < this.canvas.clientHeight ? 1.25 : 1;
-    this.camera.position.copy(this.centre).add(new Vector3(0.75, 0.35, 1.55).multiplyScalar(this.size * narrow));
+    this.camera.position.copy(this.centre).addScaledVector(this.outlook, DISTANCE * this.size);
     this.camera.near = this.size / 200;
     this.camera.far = this.size * 200;
     this.camera.updateProjectionMatrix();
     this.controls.update();
+  }
+
+  /** Turns the camera about the body and toward it, by radians and by a factor of the distance. */
+  orbit(around: number, up: number, nearer: number): void {
+    const { target } = this.controls;
+    const arm = this.camera.position.clone().sub(target);
+    const polar = Math.min(Math.max(Math.acos(arm.y / arm.length()) - up, 0.05), Math.PI - 0.05);
+    const azimuth = Math.atan2(arm.x, arm.z) + around;
+    arm.setFromSphericalCoords(arm.length() * nearer, polar, azimuth);
+    this.camera.position.copy(target).add(arm);
   }
 
   set zUp(wanted: boolean) {
@@ -84,6 +107,7 @@ export class Stage {
     }
     [this.original, this.copy] = [original, copy];
     for (const body of [original, copy]) if (body) this.world.add(body.root);
+    this.castShadows();
   }
 
   /** Moves the camera with the body by what its middle moved since the last time. */
@@ -100,6 +124,7 @@ export class Stage {
 
   recolour(): void {
     this.floor.recolour();
+    for (const body of [this.original, this.copy]) body?.recolour();
   }
 
   /** Panes of the canvas: one, or two side by side (one over the other where it is taller than wide). */
@@ -130,10 +155,41 @@ export class Stage {
     }
   }
 
+  /** The outlook on the side where points spread most over the floor, a little from the front and from above. */
+  private lookAtBroadSide(points: Float32Array): void {
+    let [xx, xz, zz, farthest] = [0, 0, 0, 0];
+    const place = new Vector3();
+    for (let i = 0; i < points.length; i += 3) {
+      const { x, z } = this.world.localToWorld(place.fromArray(points, i)).sub(this.centre);
+      xx += x * x;
+      xz += x * z;
+      zz += z * z;
+      farthest = Math.max(farthest, Math.hypot(x, z));
+    }
+    this.breadth = 2 * farthest;
+    const along = 0.5 * Math.atan2(2 * xz, xx - zz);
+    const facing = -along; // the azimuth that is square to it, or its opposite: the one that looks from the front, z
+    const azimuth = (Math.cos(facing) < 0 ? facing + Math.PI : facing) + TURNED;
+    this.outlook.setFromSphericalCoords(1, Math.PI / 2 - RAISED, azimuth);
+  }
+
+  /** Shadows are the bodies pressed flat on the floor along the light. */
+  private castShadows(): void {
+    const [x, z] = [SUN.x / SUN.y, SUN.z / SUN.y];
+    const height = this.floor.position.y;
+    const flat = new Matrix4().set(1, -x, 0, x * height, 0, 0, 0, height, 0, -z, 1, z * height, 0, 0, 0, 1);
+    const world = this.world.matrixWorld;
+    flat.premultiply(world.clone().invert()).multiply(world);
+    for (const body of [this.original, this.copy]) body?.shadow.matrix.copy(flat);
+  }
+
   private pane(x: number, y: number, width: number, height: number): void {
     this.renderer.setViewport(x, y, width, height);
     this.renderer.setScissor(x, y, width, height);
     this.camera.aspect = width / Math.max(height, 1);
+    // A narrow pane sees a wider angle, so that the body still fits into it.
+    const needed = (AIR * this.breadth) / (2 * DISTANCE * this.size * this.camera.aspect);
+    this.camera.fov = Math.max(ANGLE_DEG, (360 / Math.PI) * Math.atan(needed));
     this.camera.updateProjectionMatrix();
     this.renderer.render(this.scene, this.camera);
   }

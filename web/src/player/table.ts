@@ -79,7 +79,7 @@ function bodyOf(rows: Row[], selected: number, onSelect: (row: number) => void, 
   rows.forEach((row, n) => {
     const line = lineOf(row, cellsOf(row));
     body.append(line);
-    line.setAttribute("aria-selected", String(n === selected));
+    if (n === selected) line.setAttribute("aria-current", "true");
     if (n >= selectable) return;
     line.tabIndex = 0;
     line.addEventListener("click", () => onSelect(n));

@@ -158,10 +158,14 @@ export class Timeline {
     pen.beginPath();
     trace(largest!);
     pen.stroke();
-    pen.fillStyle = colour("soft");
+    const highest = Math.max(...rms!.filter((v) => !Number.isNaN(v)), 0);
     pen.font = "11px system-ui, sans-serif";
-    pen.textAlign = "left";
-    pen.fillText(`largest ${length(top)}`, 4, 11);
+    pen.textAlign = "right";
+    pen.fillStyle = colour("soft");
+    const told = `largest ≤ ${length(top)}`;
+    pen.fillText(told, x(frames) - 4, 11);
+    pen.fillStyle = colour("plot");
+    pen.fillText(`rms ≤ ${length(highest)}`, x(frames) - 14 - pen.measureText(told).width, 11);
   }
 
   private axis(
