@@ -247,23 +247,6 @@ uint32_t kp_kine_exact_history(void)
 }
 
 /* The history's alignment is the caller's: 8 bytes. */
-int32_t kp_kine_exact_encode(int64_t *n, uint8_t *k, size_t frames, size_t channels, const int32_t *taps,
-                             const uint8_t *varies, const uint32_t *starts, const kp_exact_link *links, uint32_t *states, uint64_t *history,
-                             uint8_t *out, size_t capacity, size_t *size)
-{
-    kp_encoder e;
-    lossless_coder c = {&e, NULL, NULL};
-    for (size_t i = 0; i < frames * channels; i++)
-        if (k[i] >= POWERS)
-            return KP_ARGUMENT;
-    kp_encoder_start(&e, out, capacity);
-    int32_t status =
-        code_all(&c, n, k, frames, channels, taps, varies, starts, links, states, (channel_state *)(void *)history);
-    if (status != KP_OK)
-        return status;
-    return e.status == KP_OK ? kp_encoder_finish(&e, size) : e.status;
-}
-
 int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8_t *k, size_t frames, size_t channels,
                              const int32_t *taps, const uint8_t *varies, const uint32_t *starts, const kp_exact_link *links, uint32_t *states,
                              uint64_t *history)

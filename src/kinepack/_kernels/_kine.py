@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kinepack._kernels._binding import Buffer, check, data_pointer, encode_growing, ffi, lib, pointer
 from kinepack.errors import UsageError
+from kinepack.limits import Limits
 
 LEVELS, RUNS, ROWS, BINS = 48, 72, 144, 27
 FEATURES, PHASES, CLASSES, BANDS = 9, 8, 6, 16
@@ -197,7 +198,7 @@ class Decimals(NamedTuple):
 
 
 class DecimalModel(NamedTuple):
-    """How exact numbers are predicted from their channel's past."""
+    """How exact numbers of versions 1 and 2 are predicted from their channel's past."""
 
     taps: NDArray[np.int32]
     """[channels, TAPS] weights of past differences, 4096 is one."""
@@ -210,23 +211,6 @@ class DecimalModel(NamedTuple):
 
 
 TAPS = 8
-
-
-def kine_exact_encode(decimals: Decimals, model: DecimalModel) -> bytes:
-    mantissas = np.ascontiguousarray(decimals.mantissas, np.int64).copy()
-    powers = np.ascontiguousarray(decimals.powers, np.uint8).copy()
-    frames, channels = mantissas.shape
-
-    def call(out: object, capacity: int, size: object) -> int:
-        states, history = _exact_scratch(channels)
-        return int(
-            lib.kp_kine_exact_encode(
-                _longs(mantissas), pointer(powers), frames, channels, pointer(model.taps), pointer(model.varies),
-                pointer(model.starts), _links(model), pointer(states), pointer(history), out, capacity, size,
-            )
-        )  # fmt: skip
-
-    return encode_growing("kine exact segment", 256 + 4 * mantissas.size, call)
 
 
 def kine_exact_decode(data: Buffer, frames: int, model: DecimalModel) -> Decimals:
@@ -253,3 +237,53 @@ def _links(model: DecimalModel) -> object:
 
 def _longs(array: NDArray[np.int64]) -> object:
     return ffi.from_buffer("int64_t[]", array)
+
+
+class NumberModel(NamedTuple):
+    """What the lossless coder knows of each channel."""
+
+    digits: NDArray[np.uint8]
+    """[channels] significant digits that numbers are printed with, 0 for all; DYADIC more for rounding noise."""
+    scales: NDArray[np.int8]
+    """[channels] log2 of a typical move."""
+
+
+DYADIC = 16
+
+
+def kine_numbers_encode(numbers: NDArray[np.int64], model: NumberModel) -> bytes:
+    """Whole numbers [frames, channels] that fit their model."""
+    numbers = np.ascontiguousarray(numbers, np.int64).copy()
+    frames, channels = numbers.shape
+    room = np.empty(_numbers_room(model), np.int64)
+
+    def call(out: object, capacity: int, size: object) -> int:
+        return int(
+            lib.kp_kine_numbers_encode(
+                _longs(numbers), frames, channels, pointer(model.digits), _bytes(model.scales), _longs(room),
+                out, capacity, size,
+            )
+        )  # fmt: skip
+
+    return encode_growing("kine exact segment", 256 + 4 * numbers.size, call)
+
+
+def kine_numbers_decode(data: Buffer, frames: int, model: NumberModel, limits: Limits) -> NDArray[np.int64]:
+    source, size = data_pointer(data)
+    channels = len(model.digits)
+    words = _numbers_room(model)
+    limits.charge("bytes", 8 * words)
+    numbers, room = np.empty((frames, channels), np.int64), np.empty(words, np.int64)
+    status = lib.kp_kine_numbers_decode(
+        source, size, _longs(numbers), frames, channels, pointer(model.digits), _bytes(model.scales), _longs(room)
+    )
+    check(status, "kine exact segment")
+    return numbers
+
+
+def _numbers_room(model: NumberModel) -> int:
+    return max(1, int(lib.kp_kine_numbers_room(pointer(model.digits), len(model.digits))))
+
+
+def _bytes(array: NDArray[np.int8]) -> object:
+    return ffi.from_buffer("int8_t[]", array)

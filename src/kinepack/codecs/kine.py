@@ -16,7 +16,8 @@ from typing import ClassVar, cast
 from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, analyse, quantise
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
-from kinepack.codecs._kine.exact import MARK, encode_exact, exact_synthesis_of
+from kinepack.codecs._kine.exact import encode_exact, exact_synthesis_of
+from kinepack.codecs._kine.exact_layout import MARK
 from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments, width_of
 from kinepack.entropy.kine_setup import MOST_LAYERS, pack_setup
