@@ -1,18 +1,18 @@
 /*
  * Lossless mode of the `kine` codec: whole numbers on the grid of each channel's decimals.
  *
- * Five least-squares predictors a channel learn as they go: normal equations in integers with exponential
+ * Six least-squares predictors a channel learn as they go: normal equations in integers with exponential
  * forgetting, solved by a few Gauss-Seidel sweeps a frame, which is stable whatever the data. Each is a place and two
  * spreads of a distribution; their mixture gives the probability of every binary decision.
  */
 #include "range_coder.h"
 
-#define EXPERTS 5u
+#define EXPERTS 6u
 #define SPREADS (2u * EXPERTS)
 #define HISTORY 16u
-#define OWN 4u
-#define NEAR 8u
-#define CURVED 6u
+#define OWN 1u
+#define NEAR 6u
+#define NEAREST 2u
 #define FAR 60u
 #define MOST_FEATURES (OWN + FAR)
 #define UNIT_BITS 14
@@ -21,8 +21,10 @@
 #define MOST_MOVE ((int64_t)1 << 22)
 #define MOST_PLACE ((int64_t)1 << 26)
 #define PRODUCT_SHIFT 22u
-#define RIDGE ((int64_t)1 << 16)
+#define RIDGE ((int64_t)1 << 14)
 #define LARGEST ((int64_t)1 << 52)
+#define YOUNG 128u
+#define YOUNG_SWEEPS 4u
 #define TAILS 1025u
 #define ONE ((int64_t)1 << 30)
 #define DYADIC 16u
@@ -152,19 +154,29 @@ static int64_t normalised(int64_t value, int32_t scale, int64_t most)
     return clamp(scaled(clamp(value, (int64_t)1 << 46), scale - UNIT_BITS), most);
 }
 
+/* Earlier channels that an expert looks at, and those whose products it looks at. */
+static size_t near_of(size_t channel, uint32_t which)
+{
+    static const uint8_t most[EXPERTS] = {0, FAR, NEAR, NEAR, NEAR, NEAREST};
+    return channel < most[which] ? channel : most[which];
+}
+
+static size_t curved_of(size_t channel, uint32_t which)
+{
+    return which >= 4 ? near_of(channel, which) : 0;
+}
+
 /* What an expert of channel c looks at: own moves, then moves of earlier channels in this frame and the last, then
  * moves of products of their places, which follow a curved dependence. */
 static void look(const number_channel *all, size_t c, uint32_t which, int64_t *x)
 {
     uint32_t own = which == 0 ? HISTORY : OWN, n = 0;
-    size_t near = which == 0 ? 0 : which == 1 ? FAR : NEAR, curved = which == 4 ? CURVED : 0;
+    size_t near = near_of(c, which), curved = curved_of(c, which);
     for (; n < own; n++)
         x[n] = all[c].moves[n];
-    near = near < c ? near : c;
-    curved = curved < c ? curved : c;
     for (size_t j = 1; j <= near; j++) {
         x[n++] = all[c - j].moves[0];
-        if (which == 2 || which == 3)
+        if (which == 2)
             x[n++] = all[c - j].moves[1];
     }
     for (size_t i = 1; i <= curved; i++)
@@ -184,7 +196,7 @@ static void predict(expert *e, const number_channel *own)
 }
 
 /* A frame counts by the inverse of what is expected to be missed, and no number is larger than 2^14. */
-static void learn(expert *e, int64_t move, int64_t spread)
+static void learn(expert *e, int64_t move, int64_t spread, uint32_t seen)
 {
     int64_t x[MOST_FEATURES], largest = size_of(move);
     uint32_t n = e->order;
@@ -201,7 +213,8 @@ static void learn(expert *e, int64_t move, int64_t spread)
             row[j] += x[i] * x[j] - (row[j] >> e->forget);
         e->target[i] += x[i] * move - (e->target[i] >> e->forget);
     }
-    for (uint32_t sweep = 0; sweep < e->sweeps; sweep++)
+    uint32_t sweeps = e->sweeps + (seen < YOUNG ? YOUNG_SWEEPS : 0);
+    for (uint32_t sweep = 0; sweep < sweeps; sweep++)
         for (uint32_t i = 0; i < n; i++) {
             const int64_t *row = e->normal + (size_t)i * n;
             uint64_t left = (uint64_t)e->target[i] << WEIGHT_BITS;
@@ -278,7 +291,7 @@ static void judge(number_coder *c, number_channel *own, int64_t value)
         int64_t density = log2_of(near * near + 1) - 3 * log2_of(near * near + far * far + 1) / 2 - 256 * (int64_t)shift;
         own->credits[i] = kp_floor_shift(own->credits[i] * 13, 4) + density;
         most = i && most > own->credits[i] ? most : own->credits[i];
-        int64_t seen = 16 * miss > 5 * grid ? 16 * miss : 5 * grid, age = i % 2 ? 32 : 5;
+        int64_t seen = 16 * miss > 5 * grid ? 16 * miss : 5 * grid, age = i % 2 ? 20 : 4;
         seen = seen < (int64_t)1 << 54 ? seen : (int64_t)1 << 54;
         age = own->seen + 1 < age ? own->seen + 1 : age;
         own->spreads[i] += (seen - own->spreads[i]) / age;
@@ -477,7 +490,7 @@ static int32_t code_number(number_coder *c, number_channel *all, size_t at, int6
         move = normalised(*value - own->last, own->scale, MOST_MOVE);
         judge(c, own, *value);
         for (uint32_t i = 0; i < EXPERTS; i++)
-            learn(own->experts + i, move, normalised(own->spreads[2 * i + 1] >> 4, own->scale, MOST_MOVE));
+            learn(own->experts + i, move, normalised(own->spreads[2 * i + 1] >> 4, own->scale, MOST_MOVE), own->seen);
     } else {
         own->first = *value;
     }
@@ -493,18 +506,15 @@ static int32_t code_number(number_coder *c, number_channel *all, size_t at, int6
 
 static uint32_t order_of(size_t channel, uint32_t which)
 {
-    uint32_t near = (uint32_t)(channel < NEAR ? channel : NEAR), curved = (uint32_t)(channel < CURVED ? channel : CURVED);
-    if (which == 0)
-        return HISTORY;
-    if (which == 1)
-        return OWN + (uint32_t)(channel < FAR ? channel : FAR);
-    return which == 4 ? OWN + near + curved * (curved + 1) / 2 : OWN + 2 * near;
+    size_t near = near_of(channel, which), curved = curved_of(channel, which);
+    return (uint32_t)((which == 0 ? HISTORY : OWN) + (which == 2 ? 2 : 1) * near + curved * (curved + 1) / 2);
 }
 
-/* Eight-byte words that a segment needs; numbers with no predictor come last in `all`. */
-size_t kp_kine_numbers_room(const uint8_t *digits, size_t channels)
+/* Eight-byte words that a segment needs. */
+uint32_t kp_kine_numbers_room(const uint8_t *digits, size_t channels)
 {
-    size_t words = (channels * sizeof(number_channel) + 7) / 8, at = 0;
+    uint64_t words = ((uint64_t)channels * sizeof(number_channel) + 7) / 8;
+    size_t at = 0;
     for (size_t c = 0; c < channels; c++) {
         if (digits[c] >= DYADIC) {
             words += (DYADIC_STATES + 1) / 2;
@@ -516,12 +526,12 @@ size_t kp_kine_numbers_room(const uint8_t *digits, size_t channels)
         }
         at++;
     }
-    return words;
+    return words < UINT32_MAX ? (uint32_t)words : UINT32_MAX;
 }
 
 static int64_t *start_channel(number_channel *own, size_t at, int64_t *room)
 {
-    static const uint32_t sweeps[EXPERTS] = {2, 1, 3, 3, 3}, forget[EXPERTS] = {9, 9, 8, 6, 9};
+    static const uint32_t sweeps[EXPERTS] = {2, 1, 3, 3, 3, 3}, forget[EXPERTS] = {9, 9, 8, 5, 9, 8};
     for (uint32_t i = 0; i < SPREADS; i++) {
         own->spreads[i] = (int64_t)16 << own->scale;
         own->credits[i] = 0;

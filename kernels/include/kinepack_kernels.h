@@ -145,7 +145,7 @@ int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8
 /* Lossless since version 3: whole numbers [frames, channels], each below 2^52. `digits` [channels]: 0 any number, up to
  * 15 so many significant digits, plus 16 multiples of 2^-68 rad printed so. `scales` [channels]: log2 of a typical
  * move, 0 to 40. `room`: as many words as kp_kine_numbers_room says. */
-size_t kp_kine_numbers_room(const uint8_t *digits, size_t channels);
+uint32_t kp_kine_numbers_room(const uint8_t *digits, size_t channels);
 int32_t kp_kine_numbers_encode(int64_t *numbers, size_t frames, size_t channels, const uint8_t *digits,
                                const int8_t *scales, int64_t *room, uint8_t *out, size_t capacity, size_t *size);
 int32_t kp_kine_numbers_decode(const uint8_t *data, size_t size, int64_t *numbers, size_t frames, size_t channels,

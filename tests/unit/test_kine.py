@@ -9,8 +9,17 @@ import numpy as np
 import pytest
 
 import kinepack
-from kinepack._kernels._kine import Coefficients, kine_decode, kine_encode, kine_pose
+from kinepack._kernels._kine import (
+    Coefficients,
+    NumberModel,
+    kine_decode,
+    kine_encode,
+    kine_numbers_decode,
+    kine_numbers_encode,
+    kine_pose,
+)
 from kinepack._kernels.reference_kine import decode_segment
+from kinepack._kernels.reference_kine_numbers import decode_numbers
 from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.emphasis import planted
@@ -20,6 +29,7 @@ from kinepack.codecs.kine import BUDGETS, Kine
 from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
 from kinepack.errors import BitstreamError
+from kinepack.limits import DEFAULT_LIMITS
 from kinepack.math.kinematics import forward_kinematics, positions_cm
 from kinepack.metrics import METRICS
 from kinepack.model import Channel, Clip, Joint, Skeleton
@@ -240,12 +250,42 @@ def test_damaged_exact_streams_raise_only_our_errors() -> None:
             codec_from_spec("kine").decode(broken)
 
 
-def test_decimals_split_significant_digits() -> None:
+def test_decimals_have_significant_digits() -> None:
     values = np.array([17.2953, -0.321877, 1.0, 0.0, 108.082, 9.5e-05])
     found = decimals.forward(values)
-    assert found is not None and found.powers.any()
-    back = decimals.inverse(found.mantissas[:, None], found.powers[:, None], np.array([found.decimals], np.int32))
-    assert np.array_equal(back.ravel(), values)
+    assert found is not None and found.digits == 6
+    assert np.array_equal(decimals.inverse(found.numbers, np.array(found.decimals, np.int32)), values)
+
+
+def rounding_noise(frames: int) -> np.ndarray:
+    """Degrees of small multiples of a power of two in radians, printed with six digits."""
+    multiples = np.random.default_rng(5).integers(-999, 999, frames) * 2.0**-60
+    return np.array([float(f"{v:.6g}") for v in np.degrees(multiples)])
+
+
+def test_rounding_noise_is_known_for_what_it_is() -> None:
+    values = rounding_noise(400)
+    found = decimals.dyadic(values)
+    assert found is not None
+    assert np.array_equal(decimals.inverse(found.numbers, np.array(found.decimals, np.int32)), values)
+    assert decimals.dyadic(np.array([float(f"{v:.6g}") for v in values * 1.2345])) is None
+
+
+def test_lossless_numbers_decode_like_their_oracle() -> None:
+    rng = np.random.default_rng(6)
+    moves = np.cumsum(rng.normal(size=(30, 9)), axis=0) * [1, 30, 1000, 0.1, 1, 1e5, 40, 1, 7]
+    moves[:, 2] = 2 * moves[:, 0] + moves[:, 1] ** 2
+    numbers = np.rint(100 * moves).astype(np.int64)
+    numbers[20, 3] = 1 << 50
+    numbers[:, 6] = [int(float(f"{v:.3g}")) for v in numbers[:, 6]]
+    noise = decimals.dyadic(rounding_noise(30))
+    assert noise is not None
+    numbers[:, 7] = noise.numbers
+    digits = np.array([0, 0, 0, 0, 0, 0, 3, 22, 0], np.uint8)
+    model = NumberModel(digits, np.array([7, 12, 16, 3, 7, 23, 12, 0, 9], np.int8))
+    data = kine_numbers_encode(numbers, model)
+    assert np.array_equal(kine_numbers_decode(data, 30, model, DEFAULT_LIMITS), numbers)
+    assert np.array_equal(decode_numbers(data, 30, model), numbers)
 
 
 def test_links_undo_what_they_predict() -> None:

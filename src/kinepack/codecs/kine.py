@@ -40,7 +40,7 @@ class Kine(Codec):
     """Rate-distortion optimised tracks with the whole body in the loop."""
 
     id: ClassVar[str] = "kine"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     title: ClassVar[str] = "body-aware transform coding of skeletal motion"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 

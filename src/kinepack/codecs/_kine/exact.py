@@ -1,6 +1,6 @@
 """Lossless mode of `kine`: every channel as the decimals it was printed in.
 
-    setup = 0, 0, zlib of: modes; for coded channels decimals, digits and scales; channels that copies repeat; constants
+setup = 0, 0, zlib of: modes; for coded channels decimals, digits and scales; channels that copies repeat; constants
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _analyse(values: Array, channel: int) -> ExactChannel:
     found = found or decimal.forward(column)
     if found is None:
         return ExactChannel(RAW)
-    restored = decimal.inverse(found.numbers, np.int32(found.decimals))
+    restored = decimal.inverse(found.numbers, np.array(found.decimals, np.int32))
     odd = bool((restored.view(np.int64) != column.view(np.int64)).any())
     return ExactChannel(DECIMAL + ODD * odd, found.decimals, found.digits + digits, found.numbers)
 

@@ -1,7 +1,7 @@
 """Reader of lossless streams of versions 1 and 2: sent taps and links instead of learning predictors.
 
-    setup = 0, zlib of: modes, decimals, then for coded channels scales, taps and numbers of links; distances and
-            weights of links; channels that copies repeat; constants
+setup = 0, zlib of: modes, decimals, then for coded channels scales, taps and numbers of links; distances and
+        weights of links; channels that copies repeat; constants
 """
 
 from __future__ import annotations
