@@ -82,6 +82,7 @@ export class KineMesh extends Mesh<BufferGeometry, Material | Material[]> {
   /** The same vertices, always, drawn once more with a copy of another material: shadows, outlines. */
   twin<T extends Material>(material: T): Mesh<BufferGeometry, T> {
     const twin = new Mesh(this.geometry, this.source.adopt(material.clone()));
+    twin.scale.copy(this.scale);
     twin.frustumCulled = false; // the sphere is this mesh's
     return twin;
   }
