@@ -1,7 +1,7 @@
 // Builds dist/ (the npm package) and the player's page into the Python package.
 // Usage: node build.mjs [--wasm FILE] [--assets FOLDER]
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -33,6 +33,11 @@ execFileSync(process.execPath, [resolve(here, "node_modules/typescript/bin/tsc")
   cwd: here,
   stdio: "inherit",
 });
+rmSync(resolve(here, "dist/types/player"), { recursive: true }); // the player is no part of the npm package
+
+/** The licences of what is bundled, as those licences ask. */
+const licences = (...names) =>
+  names.map((name) => `${name}\n\n${readFileSync(resolve(here, "node_modules", name, "LICENSE"), "utf8")}`).join("\n\n");
 
 await build({
   ...shared,
@@ -51,6 +56,9 @@ await build({
   minify: true,
 });
 cpSync(resolve(here, "src/player/index.html"), resolve(options.assets, "index.html"));
+writeFileSync(resolve(options.assets, "licences.txt"), licences("three", "fflate", "fzstd"));
+writeFileSync(resolve(here, "dist/licences.txt"), licences("fflate", "fzstd"));
+cpSync(resolve(here, "../LICENSE"), resolve(here, "dist/LICENSE"));
 
 // The codecs this build decodes and their versions, for those who compare it with the Python package.
 const { codecs } = await import(resolve(here, "dist/kinepack.js"));

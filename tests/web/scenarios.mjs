@@ -254,3 +254,11 @@ export async function layers(page, { url, library, file, rate }) {
     [library, file],
   );
 }
+
+/** A bundled application, until it has put what it found on the window. */
+export async function application(page, { url, script }) {
+  await page.goto(url);
+  await page.addScriptTag({ url: script, type: "module" });
+  await until(page, () => window.found);
+  return page.evaluate(() => window.found);
+}

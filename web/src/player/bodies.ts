@@ -2,6 +2,7 @@
 
 import {
   BufferAttribute,
+  type BufferGeometry,
   Color,
   CylinderGeometry,
   DoubleSide,
@@ -59,10 +60,10 @@ const hull = new MeshBasicMaterial({
 const [HULL_ORDER, BODY_ORDER] = [1, 2];
 
 /** The parts again in another material, sharing all that moves them. */
-function twins(parts: Mesh[], material: Material, order = 0): Group {
+function twins(parts: Mesh<BufferGeometry, Material | Material[]>[], material: Material, order = 0): Group {
   const group = new Group();
   for (const part of parts) {
-    const own = twin(part, material.clone());
+    const own = part instanceof KineMesh ? part.twin(material) : twin(part as InstancedMesh, material.clone());
     own.scale.copy(part.scale);
     own.frustumCulled = false;
     own.renderOrder = order;
@@ -71,10 +72,9 @@ function twins(parts: Mesh[], material: Material, order = 0): Group {
   return group;
 }
 
-function twin(part: Mesh, material: Material): Mesh {
-  if (part instanceof KineMesh) return new Mesh(part.geometry, part.source.adopt(material));
-  const own = new InstancedMesh(part.geometry, material, (part as InstancedMesh).count);
-  own.instanceMatrix = (part as InstancedMesh).instanceMatrix;
+function twin(part: InstancedMesh, material: Material): InstancedMesh {
+  const own = new InstancedMesh(part.geometry, material, part.count);
+  own.instanceMatrix = part.instanceMatrix;
   return own;
 }
 
