@@ -23,8 +23,11 @@ const shared = {
   target: "es2022",
   legalComments: "none",
   logLevel: "warning",
-  loader: { ".wasm": "binary", ".bin": "binary", ".csv": "text" },
-  alias: { "kinepack.wasm": wasm },
+  loader: { ".wasm": "binary", ".bin": "binary", ".txt": "binary", ".csv": "text" },
+  alias: {
+    "kinepack.wasm": wasm,
+    "kinepack-skeletons.txt": resolve(here, "../src/kinepack/container/skeletons.txt"),
+  },
   absWorkingDir: here,
 };
 

@@ -23,7 +23,7 @@ from kinepack.codecs.base import (
     model_from,
     width_of,
 )
-from kinepack.container.layout import ClipRecord, SegmentEntry
+from kinepack.container.clip import ClipRecord, SegmentEntry
 from kinepack.container.reader import ClipEntry, ContainerReader, segments_in
 from kinepack.container.source import open_source
 from kinepack.container.static import digest_of, unpack_static
@@ -116,7 +116,7 @@ class ClipReader:
             "numbers_per_frame": width_of(self.layout),
             "segments": sum(s.layer == 0 for s in record.segments),
             "layers": 1 + max(s.layer for s in record.segments),
-            "payload_bytes": len(record.settings.encode()) + len(record.setup) + record.data_bytes,
+            "payload_bytes": len(record.settings.encode()) + len(record.setup) + record.segment_bytes,
             "raw_bytes": record.frames * width_of(self.layout) * 4,
         }
 

@@ -197,10 +197,10 @@ export async function cut(page, options) {
   return { before, during, after: await state(page), status: await page.locator("#status").innerText() };
 }
 
-/** A stream over a throttled connection: when it starts, whether it stalls. */
+/** A stream over a slow connection (the address's own, or one throttled to `rate`): when it starts, whether it stalls. */
 export async function stream(page, { url, library, file, rate, watch }) {
   await page.goto(url);
-  await throttle(page, rate, 20);
+  if (rate) await throttle(page, rate, 20);
   return page.evaluate(
     async ([library, file, watch]) => {
       const { open, KineStream } = await import(library);

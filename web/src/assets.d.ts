@@ -11,3 +11,7 @@ declare module "*.csv" {
   const text: string;
   export default text;
 }
+declare module "*.txt" {
+  const bytes: Uint8Array;
+  export default bytes;
+}

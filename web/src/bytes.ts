@@ -101,6 +101,16 @@ export function crc32(data: Uint8Array): number {
   return ~crc >>> 0;
 }
 
+/** CRC-16 with polynomial 0x1021, from the highest bit, first state 0xFFFF. */
+export function crc16(data: Uint8Array): number {
+  let crc = 0xffff;
+  for (let i = 0; i < data.length; i++) {
+    crc ^= data[i]! << 8;
+    for (let bit = 0; bit < 8; bit++) crc = ((crc << 1) ^ (crc & 0x8000 ? 0x1021 : 0)) & 0xffff;
+  }
+  return crc;
+}
+
 /** A zlib stream of at most `limit` bytes. */
 export async function inflate(data: Bytes, limit: number): Promise<Bytes> {
   const reader = new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();

@@ -1,6 +1,7 @@
 // The chunks of a `.kine` file over anything with `readAt(offset, size)` (docs/format.md).
 
 import { type Bytes, ByteReader, crc32 } from "./bytes.js";
+import { checkedSegment, type ClipRecord, type SegmentEntry, unpackClip } from "./clip-record.js";
 import { charge, corrupt, KineError, truncated, unsupported } from "./errors.js";
 import { Library } from "./library.js";
 import type { ByteSource } from "./source.js";
@@ -8,36 +9,12 @@ import type { ByteSource } from "./source.js";
 const MAGIC = [0x8b, 0x4b, 0x4e, 0x45];
 const VERSION = 1;
 const HEADER_BYTES = 5;
-export const TAG = { contents: 1, static: 2, clip: 3, data: 4, library: 5, catalogue: 6 } as const;
+export const TAG = { contents: 1, static: 2, plainClip: 3, data: 4, library: 5, catalogue: 6, clip: 7 } as const;
+const isClip = (tag: number) => tag === TAG.clip || tag === TAG.plainClip;
 const SKIPPABLE = 0x80;
 const CRC_BYTES = 4;
 /** A tag and the longest varint. */
 const LONGEST_HEAD = 11;
-
-export interface SegmentEntry {
-  first: number;
-  frames: number;
-  layer: number;
-  size: number;
-  crc: number;
-  /** From the start of the clip's segment bytes. */
-  offset: number;
-}
-
-export interface ClipRecord {
-  name: string;
-  codec: string;
-  codecVersion: number;
-  settings: string;
-  frames: number;
-  frameTime: number;
-  /** Number of the static chunk from 0, or the digest (hexadecimal) of one kept in another file. */
-  static: number | string;
-  setup: Bytes;
-  segments: SegmentEntry[];
-  layers: number;
-  dataBytes: number;
-}
 
 export interface ClipEntry {
   record: ClipRecord;
@@ -81,7 +58,7 @@ export class Container {
     if (!entry) {
       const at = this.places[index]!;
       const chunk = await this.chunk(at);
-      if (chunk.tag !== TAG.clip) throw corrupt(`there is no clip at byte ${at}`);
+      if (!isClip(chunk.tag)) throw corrupt(`there is no clip at byte ${at}`);
       entry = await this.clipEntry(chunk, chunk.end - at);
       this.clips.set(index, entry);
     }
@@ -102,8 +79,8 @@ export class Container {
 
   /** A segment's bytes, checked. */
   async segment(clip: ClipEntry, entry: SegmentEntry): Promise<Bytes> {
-    const data = await this.source.readAt(clip.dataAt + entry.offset, entry.size);
-    if (crc32(data) !== entry.crc) throw corrupt(`the segment at frame ${entry.first}, layer ${entry.layer} is damaged`);
+    const data = checkedSegment(entry, await this.source.readAt(clip.dataAt + entry.offset, entry.stored));
+    if (!data) throw corrupt(`the segment at frame ${entry.first}, layer ${entry.layer} is damaged`);
     return data;
   }
 
@@ -123,7 +100,7 @@ export class Container {
       else if (tag === TAG.static) {
         this.statics.push(body);
         this.staticBytes += end - at;
-      } else if (tag === TAG.clip) {
+      } else if (isClip(tag)) {
         await this.firstClip({ tag, body, end }, at);
         return;
       } else if (!(tag & SKIPPABLE)) throw unsupported(`the file has a chunk of an unknown kind (${tag})`);
@@ -170,7 +147,7 @@ export class Container {
   }
 
   private async clipEntry(chunk: Chunk, chunkBytes: number): Promise<ClipEntry> {
-    const record = unpackClip(chunk.body);
+    const record = await unpackClip(chunk.body, chunk.tag === TAG.plainClip);
     const { tag, length, bytes } = await this.head(chunk.end);
     if (tag !== TAG.data || length !== record.dataBytes) {
       throw corrupt(`the data of clip '${record.name}' does not follow its index`);
@@ -178,57 +155,6 @@ export class Container {
     return { record, dataAt: chunk.end + bytes, chunkBytes };
   }
 }
-
-/** The body of a clip chunk. */
-export function unpackClip(body: Bytes): ClipRecord {
-  const source = new ByteReader(body);
-  const number = source.varint();
-  const staticRef = number ? number - 1 : hex(source.take(16));
-  const name = source.text();
-  const codec = source.text();
-  const codecVersion = source.varint();
-  const settings = source.text();
-  const frames = charge("frames", source.varint());
-  const frameTime = source.frameTime();
-  const setup = source.block();
-  const { segments, layers, dataBytes } = unpackIndex(source, frames);
-  if (source.left) throw corrupt("a clip's description is longer than its content");
-  return { name, codec, codecVersion, settings, frames, frameTime, static: staticRef, setup, segments, layers, dataBytes };
-}
-
-function unpackIndex(source: ByteReader, frames: number) {
-  const lengths = unpackLengths(source, frames);
-  const layers = source.varint();
-  if (!(layers >= 1 && layers * lengths.length <= source.left / 5)) throw corrupt("the index of segments is cut short");
-  const segments: SegmentEntry[] = [];
-  let first = 0;
-  let offset = 0;
-  for (const length of lengths) {
-    for (let layer = 0; layer < layers; layer++) {
-      const size = source.varint();
-      segments.push({ first, frames: length, layer, size, crc: source.u32(), offset });
-      offset += size;
-    }
-    first += length;
-  }
-  return { segments, layers, dataBytes: offset };
-}
-
-function unpackLengths(source: ByteReader, frames: number): number[] {
-  const count = charge("segments", source.varint());
-  if (!(count >= 1 && count <= Math.max(source.left, 1))) throw corrupt("the index of segments is cut short");
-  let lengths = [frames];
-  if (count > 1) {
-    const common = source.varint();
-    lengths = Array.from({ length: count }, () => common || source.varint());
-    if (common) lengths[count - 1] = frames - common * (count - 1);
-  }
-  const sound = lengths.every((n) => n >= 1) && lengths.reduce((sum, n) => sum + n, 0) === frames;
-  if (!sound) throw corrupt(`the index of segments does not cover the clip's ${frames} frames`);
-  return lengths;
-}
-
-export const hex = (data: Uint8Array) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** Whether an error is the file's fault in one place only, so that the rest may be played on. */
 export const isDamage = (error: unknown) =>

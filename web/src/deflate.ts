@@ -6,7 +6,8 @@ import { corrupt, truncated } from "./errors.js";
 
 const PIECE = 1 << 14;
 
-export const inflateRaw = (data: Bytes, most: number) => unpack(new Inflate(), data, most);
+export const inflateRaw = (data: Bytes, most: number, dictionary?: Uint8Array) =>
+  unpack(new Inflate({ dictionary }), data, most);
 export const inflateZlib = (data: Bytes, most: number) => unpack(new Unzlib(), data, most);
 
 function unpack(engine: Inflate | Unzlib, data: Bytes, most: number): Bytes {

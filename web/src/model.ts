@@ -3,6 +3,7 @@
 import { type Bytes, ByteReader, inflate } from "./bytes.js";
 import { charge, corrupt, LIMITS, truncated, unsupported } from "./errors.js";
 import { type Kernels, kernels } from "./kernels.js";
+import { unpackCodedSkeleton } from "./skeleton.js";
 
 export type Vector = [number, number, number];
 export type Quaternion = [number, number, number, number];
@@ -75,6 +76,7 @@ export async function unpackStatic(body: Bytes): Promise<Layout> {
   const source = new ByteReader(body);
   const kind = source.left ? source.u8() : -1;
   if (kind === 0) return unpackSkeleton(source.take(source.left));
+  if (kind === 3) return skeletonFrom(await unpackCodedSkeleton(source.take(source.left)));
   if (kind === 1 || kind === 2) return unpackMesh(source, kind === 2);
   throw unsupported(`the file's static data is of a kind this reader does not know (${kind})`);
 }
@@ -87,6 +89,10 @@ async function unpackSkeleton(packed: Bytes): Promise<Skeleton> {
   } catch {
     throw corrupt("the skeleton in the file cannot be read");
   }
+  return skeletonFrom(plain);
+}
+
+function skeletonFrom(plain: any): Skeleton {
   const skeleton: Skeleton = {
     kind: "skeleton",
     joints: list(plain?.joints).map(jointFrom),

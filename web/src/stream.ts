@@ -1,7 +1,8 @@
 // Plays a clip while it is being fetched: base layers before refinements, what is needed next before what is
 // needed later, refinements only as far as the throughput carries them.
 
-import { isDamage, type SegmentEntry } from "./container.js";
+import type { SegmentEntry } from "./clip-record.js";
+import { isDamage } from "./container.js";
 import { HttpSource } from "./http-source.js";
 import type { Bytes } from "./bytes.js";
 import type { KineClip } from "./reader.js";
@@ -152,7 +153,7 @@ export class KineStream<T = Values> {
   /** Whether a refinement arrives before its frames play and before the base layer runs out. */
   private affordable(run: number): boolean {
     const { runs, frameTime, frames } = this.clip;
-    const size = runs[run]!.segments[this.have[run]!]!.size;
+    const size = runs[run]!.segments[this.have[run]!]!.stored;
     const distance = ((runs[run]!.first - this.frame + frames) % frames) * frameTime;
     const seconds = this.throughput ? size / (SAFETY * this.throughput) : Infinity;
     const baseRate = this.baseBytes() / this.clip.duration;
@@ -161,7 +162,7 @@ export class KineStream<T = Values> {
   }
 
   private baseBytes(): number {
-    return this.clip.runs.reduce((sum, run) => sum + run.segments[0]!.size, 0);
+    return this.clip.runs.reduce((sum, run) => sum + run.segments[0]!.stored, 0);
   }
 
   /** Base segments from `run` on that lie side by side in the file. */
@@ -184,12 +185,12 @@ export class KineStream<T = Values> {
     const first = entry(wishes[0]!);
     // Asking for the whole stretch starts one request; the segments below are handed out as its bytes arrive.
     const signal = this.stop.signal;
-    const span = last.offset + last.size - first.offset;
+    const span = last.offset + last.stored - first.offset;
     const whole = container.source.readAt(this.clip.entry.dataAt + first.offset, span, signal);
     whole.catch(() => {});
     for (const wish of wishes) {
-      const { offset, size } = entry(wish);
-      await container.source.readAt(this.clip.entry.dataAt + offset, size, signal);
+      const { offset, stored } = entry(wish);
+      await container.source.readAt(this.clip.entry.dataAt + offset, stored, signal);
       await this.take(wish);
       signal.throwIfAborted();
     }

@@ -3,7 +3,7 @@
     file    = magic, version, [contents], static*, (clip, data)+
     library = magic, version, head, (static | clip data | catalogue)*          (see catalogue.py)
     chunk   = tag (1 byte), length (varint), body, CRC-32 of tag, length and body
-    data    = tag, length (varint), segment bytes back to back, each checked by the CRC-32 in its index entry
+    data    = tag, length (varint), the segments back to back, each followed by its check
 
 Tags with bit 7 set may be skipped by a reader that does not know them; all others are critical.
 """
@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
 from kinepack.errors import Corrupt, Truncated
-from kinepack.limits import DEFAULT_LIMITS, Limits
 
 MAGIC = b"\x8bKNE"
 VERSION = 1
@@ -35,14 +33,16 @@ class Tag(IntEnum):
     """Where each clip's chunk starts; the first chunk of a file of several clips."""
     STATIC = 0x02
     """A skeleton or a mesh's connectivity, used by the clips that follow."""
-    CLIP = 0x03
-    """A clip's description, codec setup and index of segments; its DATA follows at once."""
+    PLAIN_CLIP = 0x03
+    """As CLIP, with an index of bytes that has the CRC-32 of each segment; no longer written."""
     DATA = 0x04
     """The segments of the clip before it. Has no CRC of its own."""
     LIBRARY = 0x05
     """The first chunk of a library: where its catalogue is. Has no CRC of its own (see catalogue.py)."""
     CATALOGUE = 0x06
     """Everything a library holds: places, names, durations, labels, statistics."""
+    CLIP = 0x07
+    """A clip's description, codec setup and range coded index of segments; its DATA follows at once."""
 
 
 class StaticKind(IntEnum):
@@ -54,6 +54,8 @@ class StaticKind(IntEnum):
     """Vertex count (varint), centimetres per unit (float64), face count (varint), zlib of the coded faces."""
     CODED_MESH = 2
     """As MESH, but the faces are a byte of policy and a range coded walk over the mesh."""
+    CODED_SKELETON = 3
+    """Words deflated against a dictionary of common rigs, numbers range coded (skeletons.py)."""
 
 
 class FrameTime(IntEnum):
@@ -165,39 +167,6 @@ def _frame_time_fields(value: float) -> tuple[FrameTime, tuple[int, int]]:
     return FrameTime.FLOAT64, (0, 0)
 
 
-@dataclass(frozen=True)
-class SegmentEntry:
-    """One row of a clip's index."""
-
-    first: int
-    frames: int
-    layer: int
-    size: int
-    crc: int
-    offset: int
-    """From the start of the clip's segment bytes."""
-
-
-@dataclass(frozen=True)
-class ClipRecord:
-    """The body of a CLIP chunk."""
-
-    name: str
-    codec: str
-    codec_version: int
-    settings: str
-    frames: int
-    frame_time: float
-    static: int | bytes
-    """Number of the STATIC chunk in the file, counted from 0, or the digest of one kept elsewhere."""
-    setup: bytes
-    segments: tuple[SegmentEntry, ...]
-
-    @property
-    def data_bytes(self) -> int:
-        return sum(s.size for s in self.segments)
-
-
 def chunk(tag: Tag, body: bytes) -> bytes:
     """A whole checksummed chunk."""
     head = data_head(tag, len(body))
@@ -209,84 +178,3 @@ def data_head(tag: Tag, size: int) -> bytes:
     out.u8(tag)
     out.varint(size)
     return bytes(out.data)
-
-
-def pack_clip(record: ClipRecord) -> bytes:
-    """CLIP body."""
-    out = ByteWriter()
-    if isinstance(record.static, bytes):
-        out.varint(0)
-        out.data += record.static
-    else:
-        out.varint(record.static + 1)
-    out.text(record.name)
-    out.text(record.codec)
-    out.varint(record.codec_version)
-    out.text(record.settings)
-    out.varint(record.frames)
-    out.frame_time(record.frame_time)
-    out.block(record.setup)
-    _pack_index(out, record)
-    return bytes(out.data)
-
-
-def unpack_clip(body: bytes, limits: Limits = DEFAULT_LIMITS) -> ClipRecord:
-    """Inverse of `pack_clip`."""
-    source = ByteReader(body)
-    number = source.varint()
-    static: int | bytes = number - 1 if number else source.take(DIGEST_BYTES)
-    name, codec = source.text(), source.text()
-    codec_version, settings = source.varint(), source.text()
-    frames, frame_time = limits.charge("frames", source.varint()), source.frame_time()
-    setup = source.block()
-    segments = _unpack_index(source, frames, limits)
-    if source.left:
-        raise Corrupt("a clip's description is longer than its content")
-    return ClipRecord(name, codec, codec_version, settings, frames, frame_time, static, setup, segments)
-
-
-def _pack_index(out: ByteWriter, record: ClipRecord) -> None:
-    """Runs of frames (count; their common length or 0; lengths if not common), layers a run, then sizes and CRCs."""
-    lengths = [s.frames for s in record.segments if s.layer == 0]
-    common = lengths[0] if all(n == lengths[0] for n in lengths[:-1]) and lengths[-1] <= lengths[0] else 0
-    out.varint(len(lengths))
-    if len(lengths) > 1:
-        out.varint(common)
-    if not common:
-        for length in lengths:
-            out.varint(length)
-    out.varint(len(record.segments) // len(lengths))
-    for entry in record.segments:
-        out.varint(entry.size)
-        out.data += CRC.pack(entry.crc)
-
-
-def _unpack_index(source: ByteReader, frames: int, limits: Limits) -> tuple[SegmentEntry, ...]:
-    lengths = _unpack_lengths(source, frames, limits)
-    layers = source.varint()
-    if not 1 <= layers * len(lengths) <= source.left // 5:  # a size and a CRC each
-        raise Corrupt("the index of segments is cut short")
-    entries: list[SegmentEntry] = []
-    first = offset = 0
-    for length in lengths:
-        for layer in range(layers):
-            size, crc = source.varint(), CRC.unpack(source.take(4))[0]
-            entries.append(SegmentEntry(first, length, layer, size, crc, offset))
-            offset += size
-        first += length
-    return tuple(entries)
-
-
-def _unpack_lengths(source: ByteReader, frames: int, limits: Limits) -> list[int]:
-    count = limits.charge("segments", source.varint())
-    if not 1 <= count <= max(source.left, 1):
-        raise Corrupt("the index of segments is cut short")
-    if count == 1:
-        lengths = [frames]
-    elif common := source.varint():
-        lengths = [common] * (count - 1) + [frames - common * (count - 1)]
-    else:
-        lengths = [source.varint() for _ in range(count)]
-    if min(lengths) < 1 or sum(lengths) != frames:
-        raise Corrupt(f"the index of segments does not cover the clip's {frames} frames")
-    return lengths

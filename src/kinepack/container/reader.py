@@ -8,18 +8,8 @@ from dataclasses import dataclass
 from typing import overload
 
 from kinepack.container.catalogue import Catalogue, ListedStatic, read_catalogue
-from kinepack.container.layout import (
-    CRC,
-    HEADER,
-    MAGIC,
-    MAX_VARINT_BYTES,
-    VERSION,
-    ByteReader,
-    ClipRecord,
-    SegmentEntry,
-    Tag,
-    unpack_clip,
-)
+from kinepack.container.clip import ClipRecord, SegmentEntry, unpack_clip
+from kinepack.container.layout import CRC, HEADER, MAGIC, MAX_VARINT_BYTES, VERSION, ByteReader, Tag
 from kinepack.container.source import ByteSource
 from kinepack.errors import Corrupt, Truncated, UnsupportedVersion
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -27,6 +17,7 @@ from kinepack.limits import DEFAULT_LIMITS, Limits
 READ_AHEAD = 16 * 1024
 """One request usually brings the header, the static chunk and the index."""
 SKIPPABLE = 0x80
+CLIP_TAGS = (Tag.CLIP, Tag.PLAIN_CLIP)
 
 
 @dataclass(frozen=True)
@@ -98,9 +89,9 @@ class ContainerReader:
         if entry is None:
             at = self._places[index]
             tag, body, after = self._chunk(at)
-            if tag != Tag.CLIP:
+            if tag not in CLIP_TAGS:
                 raise Corrupt(f"there is no clip at byte {at}")
-            entry = self._clip_entry(body, after, after - at)
+            entry = self._clip_entry(unpack_clip(body, self._limits, tag=tag), after, after - at)
             if len(self._clips) >= self.KEPT_CLIPS:
                 self._clips.clear()
             self._clips[index] = entry
@@ -114,16 +105,16 @@ class ContainerReader:
         return Static(body, after - at)
 
     def data(self, clip: ClipEntry) -> bytes:
-        """All segments of a clip back to back, not checked."""
+        """All segments of a clip back to back with their checks, not checked."""
         return self._source.read_at(clip.data_at, clip.record.data_bytes)
 
     def segment(self, clip: ClipEntry, entry: SegmentEntry) -> bytes:
         """The checked bytes of one segment; Corrupt or Truncated if it is damaged."""
-        data = self._source.read_at(clip.data_at + entry.offset, entry.size)
-        if zlib.crc32(data) != entry.crc:
+        data = self._source.read_at(clip.data_at + entry.offset, entry.stored)
+        if not entry.is_whole(data):
             last = entry.first + entry.frames - 1
             raise Corrupt(f"the segment of frames {entry.first}..{last} of clip {clip.record.name!r} is damaged")
-        return data
+        return data[: entry.size]
 
     def close(self) -> None:
         self._source.close()
@@ -147,7 +138,7 @@ class ContainerReader:
         self.statics = statics
         while at < self.size or not statics:
             tag, body, after = self._chunk(at)
-            if tag == Tag.CLIP:
+            if tag in CLIP_TAGS:
                 break
             if tag == Tag.CONTENTS:
                 self._take_contents(body, after)
@@ -186,8 +177,7 @@ class ContainerReader:
             raise Corrupt(f"the chunk at byte {at} is damaged")
         return tag, whole[head.at : -CRC.size], end
 
-    def _clip_entry(self, body: bytes, after: int, chunk_bytes: int) -> ClipEntry:
-        record = unpack_clip(body, self._limits)
+    def _clip_entry(self, record: ClipRecord, after: int, chunk_bytes: int) -> ClipEntry:
         if isinstance(record.static, int) and record.static >= len(self.statics):
             raise Corrupt(f"clip {record.name!r} refers to a skeleton or mesh that is not in the file")
         head = ByteReader(self._read(after, min(1 + MAX_VARINT_BYTES, self.size - after)))

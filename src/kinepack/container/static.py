@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kinepack._kernels._faces import FACE_POLICIES, decode_faces, encode_faces, plain_faces
 from kinepack.container.layout import DIGEST_BYTES, FLOAT64, ByteReader, ByteWriter, StaticKind
+from kinepack.container.skeletons import decode_skeleton, encode_skeleton
 from kinepack.errors import Corrupt, UnsupportedVersion, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Skeleton
@@ -20,6 +21,10 @@ MeshStatic = tuple[NDArray[np.int32], int, float]
 
 
 def pack_skeleton(skeleton: Skeleton) -> bytes:
+    """The coded form, or zlib of the canonical JSON for skeletons that it cannot hold exactly."""
+    coded = encode_skeleton(skeleton)
+    if coded is not None:
+        return bytes([StaticKind.CODED_SKELETON]) + coded
     return bytes([StaticKind.SKELETON]) + zlib.compress(skeleton.to_json().encode(), 9)
 
 
@@ -40,6 +45,8 @@ def unpack_static(body: bytes, limits: Limits = DEFAULT_LIMITS) -> Skeleton | Me
     kind = body[0] if body else -1
     if kind == StaticKind.SKELETON:
         return _unpack_skeleton(body[1:], limits)
+    if kind == StaticKind.CODED_SKELETON:
+        return decode_skeleton(body[1:], limits)
     if kind in (StaticKind.MESH, StaticKind.CODED_MESH):
         return _unpack_mesh(body[1:], limits, coded=kind == StaticKind.CODED_MESH)
     raise UnsupportedVersion(f"the file's static data is of a kind this reader does not know ({kind})")

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from kinepack.container.layout import (
-    HEADER,
-    ByteWriter,
-    ClipRecord,
-    SegmentEntry,
-    Tag,
-    chunk,
-    data_head,
-    pack_clip,
-)
+from kinepack.container.clip import ClipRecord, check_of, pack_clip, placed
+from kinepack.container.layout import HEADER, ByteWriter, Tag, chunk, data_head
 from kinepack.errors import IOFailure
 
 
@@ -67,10 +58,8 @@ def write_static(body: bytes) -> bytes:
 
 def _clip_bytes(clip: CodedClip, statics: list[bytes]) -> bytes:
     static = clip.static if clip.static_is_digest else statics.index(clip.static)
-    entries, offset = [], 0
-    for s in clip.segments:
-        entries.append(SegmentEntry(s.first, s.frames, s.layer, len(s.data), zlib.crc32(s.data), offset))
-        offset += len(s.data)
+    lengths = [s.frames for s in clip.segments if s.layer == 0]
+    entries = placed(lengths, len(clip.segments) // len(lengths), [len(s.data) for s in clip.segments])
     record = ClipRecord(
         clip.name,
         clip.codec,
@@ -80,10 +69,10 @@ def _clip_bytes(clip: CodedClip, statics: list[bytes]) -> bytes:
         clip.frame_time,
         static,
         clip.setup,
-        tuple(entries),
+        entries,
     )
-    body = chunk(Tag.CLIP, pack_clip(record))
-    return body + data_head(Tag.DATA, offset) + b"".join(s.data for s in clip.segments)
+    data = b"".join(s.data + check_of(s.data) for s in clip.segments)
+    return chunk(Tag.CLIP, pack_clip(record)) + data_head(Tag.DATA, len(data)) + data
 
 
 def _contents(clips: Sequence[CodedClip], bodies: list[bytes], after: int) -> bytes:

@@ -20,7 +20,8 @@ from kinepack.container.catalogue import (
     pack_catalogue,
     pack_slot,
 )
-from kinepack.container.layout import HEADER, Tag, chunk, data_head, pack_clip
+from kinepack.container.clip import pack_clip
+from kinepack.container.layout import HEADER, Tag, chunk, data_head
 from kinepack.container.reader import ContainerReader
 from kinepack.container.source import open_source
 from kinepack.container.static import digest_of, unpack_static
@@ -49,7 +50,7 @@ class LibraryWriter:
         """Writes a clip, and its skeleton or mesh if the library does not have it yet."""
         number = self._static(piece.static)
         record = dataclasses.replace(piece.record, static=number)
-        body = chunk(Tag.CLIP, pack_clip(record)) + data_head(Tag.DATA, len(piece.data)) + piece.data
+        body = chunk(record.tag, pack_clip(record)) + data_head(Tag.DATA, len(piece.data)) + piece.data
         listed = ListedClip(
             record.name, self._at, len(body), record.frames, record.frame_time, record.codec, record.settings, number,
             dict(piece.labels), dict(piece.stats), piece.key,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kinepack.codecs.base import CODECS, Codec, Layout, Segment, Stream, width_of
 from kinepack.container.catalogue import ListedClip
-from kinepack.container.layout import SegmentEntry
+from kinepack.container.clip import SegmentEntry
 from kinepack.container.reader import ClipEntry
 from kinepack.errors import Corrupt, UsageError
 from kinepack.library.cache import ArrayCache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kinepack.codecs.base import Layout
 from kinepack.container.catalogue import ListedClip
-from kinepack.container.layout import ClipRecord
+from kinepack.container.clip import ClipRecord
 from kinepack.container.static import pack_mesh, pack_skeleton
 from kinepack.container.writer import CodedClip, CodedSegment, write_container
 from kinepack.limits import DEFAULT_LIMITS, Limits

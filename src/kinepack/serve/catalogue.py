@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from kinepack.container.layout import ClipRecord
+from kinepack.container.clip import ClipRecord
 from kinepack.errors import KinepackError
 from kinepack.limits import Limits
 from kinepack.model import Skeleton

@@ -1,7 +1,7 @@
 // What a decoder is: a setup turned into something once, then runs of frames into numbers.
 
 import type { Bytes } from "../bytes.js";
-import type { ClipRecord } from "../container.js";
+import type { ClipRecord } from "../clip-record.js";
 import type { Kernels } from "../kernels.js";
 import type { Layout } from "../model.js";
 import { checkFinite, multiply, type Product } from "./product.js";

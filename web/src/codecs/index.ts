@@ -1,7 +1,7 @@
 // Every codec this package decodes.
 
 import { unsupported } from "../errors.js";
-import type { ClipRecord } from "../container.js";
+import type { ClipRecord } from "../clip-record.js";
 import type { Codec } from "./base.js";
 import { deltaLzma } from "./delta-lzma.js";
 import { bapIndexing, frameDrop, mpeg4Float, sparseIndexing } from "./float-frames.js";

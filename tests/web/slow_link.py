@@ -1,0 +1,84 @@
+"""A slow connection that is real: a relay that passes every byte of an answer on, head and body, at a given rate.
+
+Chromium's own throttle hands bytes out in packets of 1,500: at 32 kbit/s that is one every 375 ms, far too coarse to
+tell when a stream starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+SLICE_S = 0.005
+PIECE = 1 << 16
+
+
+class _Link:
+    """One shared line: answers to requests for `.kine` files wait for their turn on it, all others pass freely."""
+
+    def __init__(self, target: tuple[str, int], rate: float, latency_s: float) -> None:
+        self.target, self.rate, self.latency_s = target, rate, latency_s
+        self.line = asyncio.Lock()
+        self.free_at = 0.0
+        self.cut = False
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream = await asyncio.open_connection(*self.target)
+        slow = asyncio.Event()
+        jobs = [
+            asyncio.create_task(self._ask(reader, upstream[1], slow)),
+            asyncio.create_task(self._answer(upstream[0], writer, slow)),
+        ]
+        await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        for job in jobs:
+            job.cancel()
+        for end in (writer, upstream[1]):
+            with suppress(OSError):
+                end.close()
+
+    async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, slow: asyncio.Event) -> None:
+        while data := await reader.read(PIECE):
+            if b".kine" in data.partition(b"\r\n")[0]:
+                slow.set()
+                await asyncio.sleep(self.latency_s)
+            else:
+                slow.clear()
+            writer.write(data)
+            await writer.drain()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, slow: asyncio.Event) -> None:
+        with suppress(OSError):
+            while data := await reader.read(PIECE):
+                step = max(1, round(self.rate * SLICE_S)) if slow.is_set() else len(data)
+                for at in range(0, len(data), step):
+                    part = data[at : at + step]
+                    if slow.is_set():
+                        await self._turn(len(part))
+                    writer.write(part)
+                    await writer.drain()
+
+    async def _turn(self, size: int) -> None:
+        """Waits until the last of so many bytes has crossed the line."""
+        async with self.line:
+            now = asyncio.get_running_loop().time()
+            self.free_at = max(now, self.free_at) + size / self.rate
+            await asyncio.sleep(self.free_at - now)
+
+
+@contextmanager
+def slow_link(address: str, *, kbit_s: float, latency_ms: float = 20) -> Iterator[str]:
+    """An address at which the server at `address` answers through a slow line."""
+    parts = urlsplit(address)
+    loop = asyncio.new_event_loop()
+    link = _Link((parts.hostname or "", parts.port or 80), kbit_s * 1000 / 8, latency_ms / 1000)
+    server = loop.run_until_complete(asyncio.start_server(link.serve, "127.0.0.1", 0))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
