@@ -12,11 +12,14 @@ import pytest
 
 import kinepack
 from kinepack.codecs.base import CODECS, Segment, Stream
+from kinepack.container.clip import pack_clip, unpack_clip
+from kinepack.container.static import unpack_static
 from kinepack.errors import KinepackError
 from kinepack.limits import Limits
 
 STREAMS = Path(__file__).parents[1] / "golden" / "streams"
 FILES = sorted(STREAMS.glob("*/*.kine"))
+SKELETONS = sorted((STREAMS.parent / "skeletons").glob("*.kine"))
 LIMITS = Limits(values=1_000_000, frames=100_000, vertices=100_000, faces=100_000, bytes=1 << 24)
 each_golden = pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 
@@ -33,7 +36,7 @@ def cuts(data: bytes) -> Iterator[bytes]:
         yield data[:size]
 
 
-@each_golden
+@pytest.mark.parametrize("path", [*FILES, *SKELETONS], ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_files(path: Path) -> None:
     data = path.read_bytes()
     for bad in (*cuts(data), *flips(data)):
@@ -55,6 +58,19 @@ def test_codec_payloads_behind_the_checksums(path: Path) -> None:
     for bad in damaged_streams(stream):
         with contextlib.suppress(KinepackError):
             CODECS[record.codec].decode(bad, None, LIMITS)
+
+
+@pytest.mark.parametrize("path", SKELETONS, ids=lambda p: p.stem)
+def test_chunks_behind_the_checksums(path: Path) -> None:
+    """The same for skeletons and for descriptions of clips with their indexes."""
+    with kinepack.open(path) as file:
+        static, record = file.container.statics[0].body, pack_clip(file[0].record)
+    for bad in (*cuts(static), *flips(static)):
+        with contextlib.suppress(KinepackError):
+            unpack_static(bad, LIMITS)
+    for bad in (*cuts(record), *flips(record)):
+        with contextlib.suppress(KinepackError):
+            unpack_clip(bad, LIMITS)
 
 
 def damaged_streams(stream: Stream) -> Iterator[Stream]:

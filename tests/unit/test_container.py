@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import http.server
 import threading
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import kinepack
 from kinepack.codecs.base import CODECS
+from kinepack.container.clip import ClipRecord, SegmentEntry, check_of, pack_clip, placed, unpack_clip
 from kinepack.container.layout import ByteReader, ByteWriter
 from kinepack.errors import (
     BitstreamError,
@@ -57,6 +59,33 @@ def test_overhead_of_a_one_segment_clip_is_at_most_64_bytes(codec: str) -> None:
     sizes = kinepack.info(data)
     if sizes["clips"][0]["segments"] == 1:
         assert sizes["motion_bytes"] - sizes["clips"][0]["payload_bytes"] <= 64
+
+
+@given(st.lists(st.tuples(st.integers(1, 300), st.integers(0, 9000)), min_size=1, max_size=40), st.integers(1, 3))
+def test_indexes_survive(runs: list[tuple[int, int]], layers: int) -> None:
+    sizes = [size + layer for _, size in runs for layer in range(layers)]
+    entries = placed([frames for frames, _ in runs], layers, sizes)
+    plain = tuple(dataclasses.replace(e, offset=sum(sizes[:n]), crc=n) for n, e in enumerate(entries))
+    for segments in (entries, plain):
+        record = ClipRecord("", "raw", 1, "", sum(frames for frames, _ in runs), 0.1, 0, b"", segments)
+        assert unpack_clip(pack_clip(record), tag=record.tag) == record
+
+
+def test_every_wrong_byte_of_a_segment_is_found() -> None:
+    for size in (0, 1, 60, 4095, 4096, 5000):
+        data = bytes(range(256)) * 20
+        entry = SegmentEntry(0, 1, 0, size, 0)
+        stored = data[:size] + check_of(data[:size])
+        assert entry.is_whole(stored) and len(stored) == entry.stored
+        for at in (*range(0, len(stored), 97), *range(max(0, size - 2), len(stored))):
+            assert not entry.is_whole(stored[:at] + bytes([stored[at] ^ 0x55]) + stored[at + 1 :])
+
+
+def test_an_index_is_charged_before_it_is_read() -> None:
+    with kinepack.open(kinepack.compress(CLIP, "raw:segment_s=0.1")) as file:
+        body = pack_clip(file[0].record)
+    with pytest.raises(LimitExceeded):
+        unpack_clip(body, Limits(segments=5))
 
 
 def test_sizes_add_up() -> None:

@@ -206,10 +206,12 @@ export async function stream(page, { url, library, file, rate, watch }) {
       const { open, KineStream } = await import(library);
       const begun = performance.now();
       const clip = await (await open(new URL(file, location.href).href)).clip(0);
-      const stream = new KineStream(clip, { target: 10 });
+      let stream;
+      await new Promise((done) => (stream = new KineStream(clip, { target: 10, onRun: done })));
       const pause = () => new Promise((done) => setTimeout(done, 10));
-      while (stream.have[0] === 0) await pause();
       const started = performance.now();
+      const { source } = clip.file.container;
+      const arrived = source.throughput.bytes;
       let stalled = 0;
       for (let now = started; now < started + watch * 1000; now = performance.now()) {
         const frame = clip.frameAt((now - started) / 1000);
@@ -217,9 +219,10 @@ export async function stream(page, { url, library, file, rate, watch }) {
         stream.playAt(frame);
         await pause();
       }
-      const bytes = clip.file.container.source.throughput.bytes;
       stream.close();
-      return { startMs: started - begun, stalled, duration: clip.duration, bytes, ahead: stream.ahead };
+      const requests = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith(file)).length;
+      const { bytes } = source.throughput;
+      return { startMs: started - begun, stalled, duration: clip.duration, bytes, arrived, requests, ahead: stream.ahead };
     },
     [library, file, watch],
   );

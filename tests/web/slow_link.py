@@ -7,12 +7,14 @@ tell when a stream starts.
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 SLICE_S = 0.005
+IDLE_S = 0.05
 PIECE = 1 << 16
 
 
@@ -23,7 +25,6 @@ class _Link:
         self.target, self.rate, self.latency_s = target, rate, latency_s
         self.line = asyncio.Lock()
         self.free_at = 0.0
-        self.cut = False
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream = await asyncio.open_connection(*self.target)
@@ -32,11 +33,13 @@ class _Link:
             asyncio.create_task(self._ask(reader, upstream[1], slow)),
             asyncio.create_task(self._answer(upstream[0], writer, slow)),
         ]
-        await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
-        for job in jobs:
-            job.cancel()
-        for end in (writer, upstream[1]):
-            with suppress(OSError):
+        try:
+            await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.gather(*jobs, return_exceptions=True)
+            for end in (writer, upstream[1]):
                 end.close()
 
     async def _ask(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, slow: asyncio.Event) -> None:
@@ -64,7 +67,9 @@ class _Link:
         """Waits until the last of so many bytes has crossed the line."""
         async with self.line:
             now = asyncio.get_running_loop().time()
-            self.free_at = max(now, self.free_at) + size / self.rate
+            # A relay that wakes late has not made the line slower: bytes that were under way have arrived meanwhile.
+            idle = now - self.free_at > IDLE_S
+            self.free_at = (now if idle else self.free_at) + size / self.rate
             await asyncio.sleep(self.free_at - now)
 
 
@@ -72,13 +77,21 @@ class _Link:
 def slow_link(address: str, *, kbit_s: float, latency_ms: float = 20) -> Iterator[str]:
     """An address at which the server at `address` answers through a slow line."""
     parts = urlsplit(address)
-    loop = asyncio.new_event_loop()
-    link = _Link((parts.hostname or "", parts.port or 80), kbit_s * 1000 / 8, latency_ms / 1000)
-    server = loop.run_until_complete(asyncio.start_server(link.serve, "127.0.0.1", 0))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    target = parts.hostname or "", parts.port or 80
+    started: queue.Queue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = queue.Queue()
+
+    async def run() -> None:
+        link, done = _Link(target, kbit_s * 1000 / 8, latency_ms / 1000), asyncio.Event()
+        server = await asyncio.start_server(link.serve, "127.0.0.1", 0)
+        started.put((server.sockets[0].getsockname()[1], asyncio.get_running_loop(), done))
+        await done.wait()
+        server.close()
+
+    thread = threading.Thread(target=asyncio.run, args=(run(),), daemon=True)
     thread.start()
+    port, loop, done = started.get(timeout=10)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        yield f"http://127.0.0.1:{port}/"
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(done.set)
         thread.join()

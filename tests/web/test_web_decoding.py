@@ -100,6 +100,13 @@ def coded_clips(codecs: Iterable[str]) -> dict[str, bytes]:
     return files
 
 
+def test_golden_skeletons(run_scenario: Scenario) -> None:
+    """Every form in which a skeleton is coded."""
+    files = {path.name: path.read_bytes() for path in sorted((GOLDEN.parent / "skeletons").glob("*.kine"))}
+    for data, result in zip(files.values(), decoded(run_scenario, files), strict=True):
+        check_same(result, kinepack.open(data)[0].decode())
+
+
 @pytest.mark.parametrize("half", [0, 1])
 def test_clips_at_defaults(run_scenario: Scenario, half: int) -> None:
     names = [name for name in CODECS if Clip in CODECS[name].sources][half::2]

@@ -22,6 +22,7 @@ export interface OpenOptions extends HttpOptions {
 
 /** Opens a file by URL, File, Blob or bytes; of a URL only the front is fetched. */
 export async function open(place: Place, options: OpenOptions = {}): Promise<KineFile> {
+  void kernels().catch(() => {}); // compiled while the first bytes are on their way
   const container = await Container.open(await sourceOf(place, options));
   const shared = options.skeleton ? await open(options.skeleton) : null;
   return new KineFile(container, shared);

@@ -12,7 +12,7 @@ type Words = Record<string, any>;
 type Row = number[];
 
 /** Numbers in a row of each field, in the order in which they are coded. */
-const WIDTHS = { direction: 3, length: 1, offset: 3, rest: 4, rest_scale: 3, end_sites: 3 } as const;
+const WIDTHS = { axis_deg: 3, direction: 3, length: 1, offset: 3, rest: 4, rest_scale: 3, end_sites: 3 } as const;
 type FieldName = keyof typeof WIDTHS;
 const NAMES = Object.keys(WIDTHS) as FieldName[];
 const DEFAULTS: Partial<Record<FieldName, Row>> = { rest: [0, 0, 0, 1], rest_scale: [1, 1, 1] };
@@ -40,13 +40,13 @@ export async function unpackCodedSkeleton(body: Bytes): Promise<PlainSkeleton> {
 const lists = (words: Words, ...keys: string[]) => keys.every((key) => words[key] === undefined || Array.isArray(words[key]));
 
 function checkWords(words: Words): void {
-  const optional = ["mirror", "orders", "axis_deg", "sites", "scalars", "limits"];
+  const optional = ["mirror", "orders", "sites", "scalars", "limits"];
   const sound =
     isPlainObject(words) && lists(words, ...optional, "up", "of", ...NAMES) && Array.isArray(words.names) && Array.isArray(words.kinds);
   if (!sound) throw corrupt("the skeleton in the file makes no sense");
   const { names, kinds } = words;
   const integers = [...(words.up ?? []), ...(words.of ?? []), ...(words.mirror ?? []), ...(words.sites ?? [])];
-  const perJoint = [words.up ?? [], ...optional.slice(0, 4).map((key) => words[key]).filter(Boolean)];
+  const perJoint = [words.up ?? [], ...optional.slice(0, 3).map((key) => words[key]).filter(Boolean)];
   const belongs =
     integers.every(Number.isInteger) &&
     perJoint.every((column) => column.length === names.length) &&
@@ -216,7 +216,7 @@ function plainFrom(words: Words, rows: Record<FieldName, Row[]>): PlainSkeleton 
     name,
     parent: words.up[n] ? n - words.up[n] : -1,
     order: words.orders?.[n],
-    axis_deg: words.axis_deg?.[n],
+    axis_deg: rows.axis_deg[n],
     offset: rows.offset[n],
     rest: rows.rest[n],
     rest_scale: rows.rest_scale[n],

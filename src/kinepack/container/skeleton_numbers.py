@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kinepack.errors import Corrupt
 
-WIDTHS = {"direction": 3, "length": 1, "offset": 3, "rest": 4, "rest_scale": 3, "end_sites": 3}
+WIDTHS = {"axis_deg": 3, "direction": 3, "length": 1, "offset": 3, "rest": 4, "rest_scale": 3, "end_sites": 3}
 """Number fields in the order in which they are coded, and the numbers in a row of each."""
 FORM_CONTEXTS = 6
 MANTISSA_CONTEXTS = 5

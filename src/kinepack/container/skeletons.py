@@ -89,7 +89,6 @@ def words_of(skeleton: Skeleton) -> dict[str, Any]:
         "up": [n - j.parent if j.parent >= 0 else 0 for n, j in enumerate(joints)],
         "mirror": _unless_all(0, mirrors([j.name for j in joints])),
         "orders": _unless_all("xyz", [j.order for j in joints]),
-        "axis_deg": _unless_all([0.0, 0.0, 0.0], [list(j.axis_deg) for j in joints]),
         "sites": _unless_all(0, [len(j.end_sites) for j in joints]),
         "of": [b - a for a, b in pairwise([0, *of])],
         "kinds": [" ".join(c.kind for c in channels[start:stop]) for start, stop in groups],
@@ -235,9 +234,9 @@ def _skeleton(words: dict[str, Any], rows: JointRows) -> Skeleton:
     edges = list(accumulate(counts, initial=0))
     joints = []
     for n, up in zip(range(count), words["up"], strict=True):
-        vectors: dict[str, Any] = {name: rows[name][n] for name in ("offset", "rest", "rest_scale", "direction")}
-        if "axis_deg" in words:
-            vectors["axis_deg"] = tuple(map(float, words["axis_deg"][n]))
+        vectors: dict[str, Any] = {
+            name: rows[name][n] for name in ("offset", "axis_deg", "rest", "rest_scale", "direction")
+        }
         sites: Any = tuple(rows["end_sites"][edges[n] : edges[n + 1]])
         order = words["orders"][n] if "orders" in words else "xyz"
         length = rows["length"][n][0]
