@@ -21,10 +21,12 @@
 #define KP_KINE_CONTEXTS (KP_KINE_LEVELS + KP_KINE_RUNS + KP_KINE_ROWS)
 /* Mixed bins, mantissa bits by bucket, and "is it zero" where nothing is expected, unmixed for speed. */
 #define KP_KINE_QUIET (KP_KINE_BINS * KP_KINE_CONTEXTS + KP_KINE_BINS)
-#define KP_KINE_STATES (KP_KINE_QUIET + KP_KINE_ROWS)
-#define KP_KINE_WEIGHTS (KP_KINE_BINS * 3u)
+#define KP_KINE_ENDS (KP_KINE_QUIET + KP_KINE_ROWS) /* "does the track go on", mixed; streams with ends only */
+#define KP_KINE_STATES (KP_KINE_ENDS + KP_KINE_CONTEXTS)
+#define KP_KINE_WEIGHTS (KP_KINE_BINS * 3u + 3u)
 #define KP_KINE_MODEL (KP_KINE_PHASES * KP_KINE_FEATURES + KP_KINE_CLASSES * KP_KINE_BANDS)
 #define KP_KINE_ROWS_MAX 1024u
+#define KP_KINE_FIRST_ASKED 2u
 #define KP_KINE_RATE 7u
 #define KP_KINE_MIX_RATE 20u
 
@@ -84,6 +86,12 @@ static inline void kp_kine_start_row(kp_kine_block *b, uint32_t row)
         phase += 4;
     }
     b->row_weights = b->model + phase * KP_KINE_FEATURES;
+}
+
+/* Whether tracks say in this row if they go on: in the first, and later where a new band begins. */
+static inline int kp_kine_asks(const kp_kine_block *b, uint32_t row)
+{
+    return row == 0 || (row >= KP_KINE_FIRST_ASKED && b->band != kp_kine_band(b, row - 1));
 }
 
 static inline uint32_t kp_kine_step(uint32_t log)

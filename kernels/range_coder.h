@@ -240,7 +240,7 @@ static inline uint32_t kp_state_update(uint32_t state, uint32_t rate, uint32_t b
     uint32_t distance = bit ? KP_STATE_ONE - p : p;
     uint32_t move;
     if (n + 1 < (1u << rate)) {
-        move = (uint32_t)(((uint64_t)distance * (131072u / (2 * n + 3))) >> 16);
+        move = (uint32_t)(((uint64_t)distance * kp_share_table[n]) >> 16);
         n++;
     } else {
         move = distance >> rate;
@@ -293,10 +293,12 @@ static inline uint32_t kp_squash(int64_t x)
     return base + (((next - base) * fraction) >> 10);
 }
 
-/* floor(x / 2^shift), without shifting a negative number. */
+_Static_assert(((int64_t)-3 >> 1) == -2, "shifts of negative numbers must round down");
+
+/* floor(x / 2^shift) */
 static inline int64_t kp_floor_shift(int64_t x, uint32_t shift)
 {
-    return x >= 0 ? x >> shift : -((-x + ((int64_t)1 << shift) - 1) >> shift);
+    return x >> shift;
 }
 
 typedef struct {
@@ -343,6 +345,51 @@ static inline uint32_t kp_decode_mixed(kp_decoder *d, kp_mixer *m, uint32_t inpu
     uint32_t bit = kp_decode_with(d, kp_mix_probability(m, inputs));
     kp_mix_update(m, inputs, rate, mix_rate, bit);
     return bit;
+}
+
+/* ---- the same without branches: odds from a table, one way of learning ----------------------------------------- */
+
+#define KP_BLEND_RATE 7u
+#define KP_BLEND_MIX_RATE 19u
+
+/* 1 / (n + 1.5) while young, 2^-KP_BLEND_RATE later. */
+static inline uint32_t kp_blend_learn(uint32_t state, uint32_t bit)
+{
+    const uint32_t oldest = (1u << KP_BLEND_RATE) - 1u;
+    uint32_t n = state & 1023u, p = state >> 10;
+    int64_t way = (int64_t)(bit ? KP_STATE_ONE : 0u) - p;
+    int64_t share = n < oldest ? kp_share_table[n] : 1u << (16u - KP_BLEND_RATE);
+    p = (uint32_t)((int64_t)p + ((way * share) >> 16));
+    return (p << 10) | (n < oldest ? n + 1u : n);
+}
+
+typedef struct {
+    uint32_t *states[3];
+    int32_t *weights; /* [3], 65536 is one */
+    int32_t odds[3];
+    uint32_t probability;
+} kp_blend;
+
+static inline uint32_t kp_blend_probability(kp_blend *m)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < 3; i++) {
+        m->odds[i] = kp_odds_table[*m->states[i] >> 20];
+        sum += (int64_t)m->weights[i] * m->odds[i];
+    }
+    m->probability = kp_squash(sum >> 15);
+    return m->probability;
+}
+
+static inline void kp_blend_update(kp_blend *m, uint32_t bit)
+{
+    int64_t error = (int64_t)(bit << 16) - m->probability;
+    for (int i = 0; i < 3; i++) {
+        int64_t weight = m->weights[i] + ((m->odds[i] * error) >> KP_BLEND_MIX_RATE);
+        weight = weight > KP_WEIGHT_LIMIT ? KP_WEIGHT_LIMIT : weight;
+        m->weights[i] = (int32_t)(weight < -KP_WEIGHT_LIMIT ? -KP_WEIGHT_LIMIT : weight);
+        *m->states[i] = kp_blend_learn(*m->states[i], bit);
+    }
 }
 
 #endif

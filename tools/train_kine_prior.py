@@ -22,13 +22,25 @@ from numpy.typing import NDArray
 from kinepack import api
 from kinepack._kernels import _kine as kernel
 from kinepack._kernels._binding import ffi, lib, pointer
-from kinepack._kernels._kine import BANDS, BINS, CLASSES, FEATURES, LEVELS, PHASES, ROWS, RUNS, SegmentModel
+from kinepack._kernels._kine import (
+    BANDS,
+    BINS,
+    CLASSES,
+    CONTEXTS,
+    FEATURES,
+    LEVELS,
+    PHASES,
+    ROWS,
+    RUNS,
+    Prior,
+    SegmentModel,
+)
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.synthesis import rig_of, segment_models
 from kinepack.codecs.kine import BUDGETS
 from kinepack.entropy import kine_prior
 from kinepack.entropy import kine_setup as setup_coding
-from kinepack.entropy.kine_prior import CONTEXTS, Prior, pack_prior
+from kinepack.entropy.kine_prior import pack_prior
 from kinepack.entropy.kine_setup import KineSetup, Rig, integers_of, pack_setup
 from kinepack.model import Clip
 
@@ -38,6 +50,8 @@ ERRORS_CM = (0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6)
 CONFIDENCE = 40
 """Observations that a well-trained probability counts for."""
 BOUNDS = np.array([4, 10, 19, 29, 41, 56, 81])
+FIRST_ASKED = 2
+"""KP_KINE_FIRST_ASKED"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +153,25 @@ def shifted(logs: NDArray[np.int64], rows: int, tracks: int) -> NDArray[np.int64
     return result
 
 
-def running(logs: NDArray[np.int64], divisor: int) -> NDArray[np.int64]:
-    """Running mean along the first axis as it stands before each entry."""
+def running(logs: NDArray[np.int64], divisor: int, coded: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Running mean of coded entries along the first axis as it stands before each entry."""
     result, mean = np.zeros_like(logs), np.zeros(logs.shape[1], np.int64)
     for row, log in enumerate(logs):
         result[row] = mean
-        change = 16 * log - mean
+        change = np.where(coded[row], 16 * log - mean, 0)
         mean = mean + np.sign(change) * (np.abs(change) // divisor)
     return result >> 4
+
+
+def going_on(levels: NDArray[np.int32], bands: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """[rows, tracks] where tracks are coded, and where they are asked."""
+    rows = np.arange(len(levels))
+    lasts = ((levels != 0) * (rows[:, None] + 1)).max(axis=0)
+    asks = (rows == 0) | ((rows >= FIRST_ASKED) & (bands != np.concatenate([[-1], bands[:-1]])))
+    latest = np.maximum.accumulate(np.where(asks, rows, 0))
+    coded = lasts > latest[:, None]
+    before = np.concatenate([np.ones_like(coded[:1]), coded[:-1]])
+    return coded, before & asks[:, None]
 
 
 def bands_of(rows: int, unit: int) -> NDArray[np.int64]:
@@ -168,6 +193,10 @@ class Features:
     """Index into classes x bands."""
     runs: NDArray[np.int64]
     rows: NDArray[np.int64]
+    coded: NDArray[np.bool_]
+    """Where the track has not ended."""
+    asked: NDArray[np.bool_]
+    """Where the coder asks whether it has; True is the answer of those that are coded."""
 
 
 def features_of(block: Block) -> Features | None:
@@ -178,13 +207,14 @@ def features_of(block: Block) -> Features | None:
     logs = logs_of(block.levels[:rows])
     a1, a2, a3 = (shifted(logs, k, 0) for k in (1, 2, 3))
     r1, r2 = (shifted(logs, 0, k) for k in (1, 2))
-    row_mean, run = running(logs.T, 8).T, running(logs, 4)
+    band = bands_of(total, block.model.unit)[:rows]
+    coded, asked = going_on(block.levels[:rows], band)
+    row_mean, run = running(logs.T, 8, coded.T).T, running(logs, 4, coded)
     past, phase = np.zeros_like(logs), np.minimum(np.arange(rows), 3)
     if block.before is not None:
         old = logs_of(block.before)
         at = np.arange(rows) * len(old) // total
         past, phase = old[at] + old[np.minimum(at + 1, len(old) - 1)], phase + 4
-    band = bands_of(total, block.model.unit)[:rows]
     step = lambda log: np.where(log == 0, 0, np.where(log == 31, 1, 2))  # noqa: E731
     quality = np.full_like(logs, block.model.quality)
     amplitude = (run[..., None] >= BOUNDS).sum(-1)
@@ -197,6 +227,8 @@ def features_of(block: Block) -> Features | None:
         (block.model.classes.astype(np.int64)[None] * BANDS + band[:, None]).ravel(),
         (amplitude * 9 + step(a1) * 3 + step(a2)).ravel(),
         (band[:, None] * 9 + step(r1) * 3 + step(r2)).ravel(),
+        coded.ravel(),
+        asked.ravel(),
     )
 
 
@@ -205,7 +237,7 @@ def fit_model(features: list[Features], rng: np.random.Generator) -> NDArray[np.
     width = PHASES * FEATURES + CLASSES * BANDS
     normal, right = np.zeros((width, width)), np.zeros(width)
     for part in features:
-        keep = rng.random(len(part.logs)) < 0.25
+        keep = (rng.random(len(part.logs)) < 0.25) & part.coded
         columns = np.zeros((int(keep.sum()), width))
         index = part.phases[keep, None] * FEATURES + np.arange(FEATURES)
         np.put_along_axis(columns, index, part.inputs[keep].astype(float), axis=1)
@@ -228,9 +260,13 @@ def levels_by(model: NDArray[np.int16], part: Features) -> NDArray[np.int64]:
 def count_states(model: NDArray[np.int16], features: list[Features]) -> NDArray[np.uint32]:
     """Probabilities of every bin in every context."""
     counts = np.zeros((2, BINS, CONTEXTS))
-    tops, quiet = np.zeros((2, BINS)), np.zeros((2, ROWS))
-    for part in features:
-        contexts = (levels_by(model, part), LEVELS + part.runs, LEVELS + RUNS + part.rows)
+    tops, quiet, ends = np.zeros((2, BINS)), np.zeros((2, ROWS)), np.zeros((2, 1, CONTEXTS))
+    for every in features:
+        contexts = (levels_by(model, every), LEVELS + every.runs, LEVELS + RUNS + every.rows)
+        for context in contexts:
+            np.add.at(ends, (every.coded[every.asked].astype(int), 0, context[every.asked]), 1)
+        part = dataclasses.replace(every, magnitudes=every.magnitudes[every.coded], rows=every.rows[every.coded])
+        contexts = tuple(context[every.coded] for context in contexts)
         large = np.floor(np.log2(np.maximum(part.magnitudes - 2, 1))).astype(int)
         for bin in range(BINS):
             reached = part.magnitudes >= bin if bin < 4 else (part.magnitudes > 2) & (large >= bin - 3)
@@ -243,7 +279,7 @@ def count_states(model: NDArray[np.int16], features: list[Features]) -> NDArray[
         np.add.at(quiet, ((part.magnitudes[calm] > 0).astype(int), part.rows[calm]), 1)
         has = (part.magnitudes > 2) & (large > 0)
         np.add.at(tops, (((part.magnitudes[has] - 2) >> (large[has] - 1)) & 1, large[has]), 1)
-    return np.concatenate([_states(counts).ravel(), _states(tops), _states(quiet)])
+    return np.concatenate([_states(counts).ravel(), _states(tops), _states(quiet), _states(ends).ravel()])
 
 
 def _states(counts: NDArray[np.float64]) -> NDArray[np.uint32]:
@@ -257,15 +293,15 @@ def _states(counts: NDArray[np.float64]) -> NDArray[np.uint32]:
 
 def settle_weights(prior: Prior, segments: list[Segment]) -> NDArray[np.int32]:
     """Mixing weights after all of the training set, states starting afresh with each segment."""
-    weights = np.tile(np.array([32000, 20000, 20000], np.int32), BINS)
+    weights = np.tile(np.array([32000, 20000, 20000], np.int32), BINS + 1)
     mean, seen = np.zeros(len(weights)), 0
     for number, (model, (levels, lengths)) in enumerate(segments):
         states, size = prior.states.copy(), ffi.new("size_t *")
         out, logs = np.empty(levels.size * 4 + 64, np.uint8), np.empty(levels.size, np.uint8)
-        runs = np.empty(model.tracks, np.int32)
+        runs = np.empty(3 * model.tracks, np.int32)
         status = lib.kp_kine_encode(
             pointer(levels), *levels.shape, pointer(lengths), len(lengths), pointer(model.classes), model.unit,
-            model.quality, ffi.from_buffer("int16_t[]", prior.model), pointer(states), pointer(weights),
+            model.quality, ffi.from_buffer("int16_t[]", prior.model), True, pointer(states), pointer(weights),
             pointer(logs), pointer(runs), pointer(out), len(out), size,
         )  # fmt: skip
         assert status == 0

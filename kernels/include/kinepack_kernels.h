@@ -107,27 +107,34 @@ int32_t kp_lifting_inverse_int(int32_t *data, size_t rows, size_t channels, uint
 /* ---- `kine`, the clip codec (docs/codecs/kine.md) ------------------------------------------------------------ */
 
 /* Coefficients q[frames * tracks], block after block, each [row][track]; lengths[blocks] sum up to frames. model, states
- * and weights come from the codec's prior; states and weights are updated. Scratch: logs[frames * tracks],
- * runs[tracks]. */
+ * and weights come from the codec's prior; states and weights are updated. With `ends` tracks may end before their block.
+ * Scratch: logs[frames * tracks], runs[3 * tracks]. */
 int32_t kp_kine_encode(const int32_t *q, size_t frames, size_t tracks, uint32_t *lengths, size_t blocks,
                        const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model,
-                       uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs, uint8_t *out,
+                       uint32_t ends, uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs, uint8_t *out,
                        size_t capacity, size_t *size);
 int32_t kp_kine_decode(const uint8_t *data, size_t size, int32_t *q, size_t frames, size_t tracks, uint32_t *lengths,
                        size_t capacity, size_t *blocks, const uint8_t *classes, uint32_t unit, uint32_t quality,
-                       const int16_t *model, uint32_t *states, int32_t *weights, uint8_t *logs, int32_t *runs);
+                       const int16_t *model, uint32_t ends, uint32_t *states, int32_t *weights, uint8_t *logs,
+                       int32_t *runs);
 
-/* Tracks of decoded coefficients, track c in row places[c] of out[rows * frames]; scratch of n + 1 + 2 h + n h doubles, n the longest block and
- * h = (n + 1) / 2. */
+/* Tracks of decoded coefficients, track c in row places[c] of out[rows * frames]; scratch of n + 1 + 2 h + n h doubles,
+ * n the longest block and h = (n + 1) / 2. */
 int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
                            const double *steps, const double *offsets, const uint32_t *starts,
                            const uint32_t *regressors, const double *weights, const uint32_t *places, double *scratch,
                            size_t scratch_size, double *out);
 
-/* Channels values[frames * channels] of tracks[rows * frames] (kine_pose.c has the layout of the tables). */
-int32_t kp_kine_pose(const double *tracks, size_t frames, size_t channels, const int32_t *turns, const double *rests,
-                     size_t turn_count, const int32_t *plain, const double *scales, size_t plain_count,
-                     double per_angle, double *values);
+/* Channels values[frames * channels] of the first frames of tracks[rows * stride]. turns[turn_count * 13] and
+ * rests[turn_count * 4] as pose_turn in kine_pose.c reads them; plain[plain_count * 2] is track and channel,
+ * scales[plain_count * 2] factor and value at rest. The caller has checked all indices. */
+int32_t kp_kine_pose(const double *tracks, size_t stride, size_t frames, size_t channels, const int32_t *turns,
+                     const double *rests, size_t turn_count, const int32_t *plain, const double *scales,
+                     size_t plain_count, double per_angle, uint32_t continuous, double *values);
+/* Puts stretches of Euler channels into the branch of their source; branches[count * 9] as in kine_pose.c, channels
+ * checked by the caller. */
+int32_t kp_kine_branches(double *values, size_t frames, size_t channels, const int32_t *branches, size_t count,
+                         double per_angle);
 
 /* Lossless mode: values n * 10^k [frames * channels], k < 16 coded where varies[channel]; taps[channels * 8] of at most
  * 2^14 in size; links [starts[channel], starts[channel + 1]) add weight * surprise / 2^shift of earlier channels.

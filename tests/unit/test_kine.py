@@ -12,6 +12,7 @@ import kinepack
 from kinepack._kernels._kine import (
     Coefficients,
     NumberModel,
+    kine_branches,
     kine_decode,
     kine_encode,
     kine_numbers_decode,
@@ -22,6 +23,7 @@ from kinepack._kernels.reference_kine import decode_segment
 from kinepack._kernels.reference_kine_numbers import decode_numbers
 from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
+from kinepack.codecs._kine.branches import euler_items, toward
 from kinepack.codecs._kine.emphasis import planted
 from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import codec_from_spec
@@ -73,8 +75,10 @@ def test_tracks_come_back_in_every_form(name: str) -> None:
         scale = 1 + float(np.abs(tracks).max())
         assert _joint_max(source, plain) < 1e-9 * scale
         tables = pose_tables(source.skeleton, forms)
-        native = source.with_values(kine_pose(np.ascontiguousarray(tracks.T), source.values.shape[1], tables))
-        assert _joint_max(source, native) < 1e-9 * scale
+        for continuous in (False, True):
+            native = np.empty_like(source.values)
+            kine_pose(np.ascontiguousarray(tracks.T), tables, out=native, continuous=continuous)
+            assert _joint_max(source, source.with_values(native)) < 1e-9 * scale
 
 
 def test_metric_matrix_is_what_points_do(clip: Clip) -> None:
@@ -102,10 +106,11 @@ def _per_track(clip: Clip) -> list[object]:
     return [item for item in slots_of(clip.skeleton).items for _ in range(1 if hasattr(item, "kind") else 3)]
 
 
+@pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize("error", [0.003, 0.1, 2.0])
-def test_plain_python_reads_the_same_levels(clip: Clip, error: float) -> None:
+def test_plain_python_reads_the_same_levels(clip: Clip, error: float, ends: bool) -> None:
     analysis = analyse(clip, error, points="joints", budget=BUDGETS["default"])
-    (model,) = segment_models(clip.skeleton, analysis.setup)
+    (model,) = segment_models(clip.skeleton, analysis.setup, ends=ends)
     for (coefficients,) in quantise(analysis, [model], 20):
         data = kine_encode(coefficients, model)
         native, oracle = (
@@ -193,8 +198,46 @@ def test_whole_turns_in_the_source_do_not_smear() -> None:
     channel = int(source.skeleton.select("r")[0])
     jumping = source.values.copy()
     jumping[len(jumping) // 2 :, channel] += 2 * np.pi / source.skeleton.radians_per_angle
-    smooth, jumped = (len(kinepack.compress(source.with_values(v), "kine")) for v in (source.values, jumping))
-    assert jumped <= smooth + 8
+    smooth, jumped = (kinepack.compress(source.with_values(v), "kine") for v in (source.values, jumping))
+    assert len(jumped) <= len(smooth) + 8
+    copy = kinepack.decompress(jumped)
+    assert isinstance(copy, Clip)
+    np.testing.assert_allclose(copy.values[:, channel], jumping[:, channel], atol=5)
+
+
+def _twin(angles: np.ndarray) -> np.ndarray:
+    return np.stack([angles[:, 0] + 180, 180 - angles[:, 1], angles[:, 2] + 180], axis=1)
+
+
+def test_euler_angles_come_back_in_the_branch_of_their_source() -> None:
+    """A turn that winds up, starts in the other branch, and jumps to and fro."""
+    source = awkward_clips()["prime-length"]
+    turn = next(channels for channels in euler_items(source.skeleton) if len(channels) == 3)
+    assert source.skeleton.radians_per_angle == np.pi / 180
+    time = np.linspace(0, 1, source.frames)
+    wound = np.stack([800 * time, 40 * np.sin(9 * time), 30 * time], axis=1)
+    jumping = wound.copy()
+    jumping[40:70] = _twin(wound[40:70])
+    jumping[80:, 2] -= 720
+    for angles in (wound, _twin(wound), jumping):
+        values = source.values.copy()
+        values[:, turn] = angles
+        clip = source.with_values(values)
+        data = kinepack.compress(clip, "kine:error=0.02,segment_s=0.2")
+        copy = kinepack.decompress(data)
+        assert isinstance(copy, Clip)
+        np.testing.assert_allclose(copy.values[:, turn], angles, atol=5)
+        with kinepack.open(data) as file:
+            assert np.array_equal(file[0].decode(33, 77).values, copy.values[33:77])
+
+
+def test_anchors_mean_the_same_in_python_and_in_the_kernel() -> None:
+    rng = np.random.default_rng(6)
+    angles, anchors = rng.uniform(-9, 9, (50, 3)), rng.integers(-6, 7, (50, 3))
+    values = angles.copy()
+    rows = [[t, t + 1, 3, 0, 1, 2, *anchors[t]] for t in range(50)]
+    kine_branches(values, np.array(rows, np.int32), 1.0)
+    np.testing.assert_allclose(values, toward(angles, anchors * np.pi / 2), atol=1e-12)
 
 
 def test_held_frames_cost_nothing(clip: Clip) -> None:

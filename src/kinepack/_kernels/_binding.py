@@ -19,12 +19,12 @@ Buffer = bytes | bytearray | memoryview
 T = TypeVar("T", bound=np.generic)
 
 _POINTERS = {
-    "uint8": "uint8_t[]",
-    "uint16": "uint16_t[]",
-    "int32": "int32_t[]",
-    "uint32": "uint32_t[]",
-    "uint64": "uint64_t[]",
-    "float64": "double[]",
+    np.dtype(np.uint8): "uint8_t[]",
+    np.dtype(np.uint16): "uint16_t[]",
+    np.dtype(np.int32): "int32_t[]",
+    np.dtype(np.uint32): "uint32_t[]",
+    np.dtype(np.uint64): "uint64_t[]",
+    np.dtype(np.float64): "double[]",
 }
 
 
@@ -32,7 +32,7 @@ def pointer(array: NDArray[Any] | None) -> Any:
     """A C pointer to a contiguous array, NULL for None; the array must outlive the call."""
     if array is None:
         return NULL
-    return ffi.from_buffer(_POINTERS[array.dtype.name], array)
+    return ffi.from_buffer(_POINTERS[array.dtype], array)
 
 
 def data_pointer(data: Buffer) -> tuple[Any, int]:

@@ -14,9 +14,10 @@ from kinepack.limits import Limits
 
 LEVELS, RUNS, ROWS, BINS = 48, 72, 144, 27
 FEATURES, PHASES, CLASSES, BANDS = 9, 8, 6, 16
-STATES = BINS * (LEVELS + RUNS + ROWS) + BINS + ROWS
-"""Mixed bins by context, mantissa bits by bucket, and unmixed zero flags by row context."""
-WEIGHTS = BINS * 3
+CONTEXTS = LEVELS + RUNS + ROWS
+STATES = BINS * CONTEXTS + BINS + ROWS + CONTEXTS
+"""Mixed bins by context, mantissa bits by bucket, unmixed zero flags by row context, ends of tracks by context."""
+WEIGHTS = BINS * 3 + 3
 MODEL = PHASES * FEATURES + CLASSES * BANDS
 LONGEST_BLOCK = 1024
 COSTS = 64
@@ -44,6 +45,8 @@ class SegmentModel:
     """Frames that block lengths are multiples of."""
     quality: int
     """16 log2 of 1 cm over the nominal error, 0 to 255."""
+    ends: bool = True
+    """Whether tracks may end before their block does, as they do since version 3."""
 
     @property
     def tracks(self) -> int:
@@ -64,6 +67,13 @@ class Coefficients(NamedTuple):
     levels: NDArray[np.int32]
     lengths: NDArray[np.uint32]
 
+    def between(self, start: int, stop: int) -> tuple[Coefficients, int]:
+        """Those of the blocks that frames start..stop-1 are in, and how many frames are before these blocks."""
+        ends = np.cumsum(self.lengths)
+        low, high = int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop)) + 1
+        skipped = int(ends[low - 1]) if low else 0
+        return Coefficients(self.levels[skipped : int(ends[high - 1])], self.lengths[low:high]), skipped
+
 
 def kine_encode(coefficients: Coefficients, model: SegmentModel) -> bytes:
     levels = np.ascontiguousarray(coefficients.levels, np.int32)
@@ -71,14 +81,14 @@ def kine_encode(coefficients: Coefficients, model: SegmentModel) -> bytes:
     frames, tracks = levels.shape
     if tracks != model.tracks or lengths.sum() != frames:
         raise UsageError("coefficients do not fit their model")
-    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(max(tracks, 1), np.int32)
+    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(3 * max(tracks, 1), np.int32)
 
     def call(out: object, capacity: int, size: object) -> int:
         states, weights = model.prior.states.copy(), model.prior.weights.copy()
         return int(
             lib.kp_kine_encode(
                 pointer(levels), frames, tracks, pointer(lengths), len(lengths), pointer(model.classes),
-                model.unit, model.quality, _shorts(model.prior.model), pointer(states), pointer(weights),
+                model.unit, model.quality, _shorts(model.prior.model), model.ends, pointer(states), pointer(weights),
                 pointer(logs), pointer(runs), out, capacity, size,
             )
         )  # fmt: skip
@@ -90,12 +100,12 @@ def kine_decode(data: Buffer, frames: int, model: SegmentModel) -> Coefficients:
     source, size = data_pointer(data)
     levels = np.empty((frames, model.tracks), np.int32)
     lengths = np.empty(max(frames, 1), np.uint32)
-    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(max(model.tracks, 1), np.int32)
+    logs, runs = np.empty(max(levels.size, 1), np.uint8), np.empty(3 * max(model.tracks, 1), np.int32)
     states, weights = model.prior.states.copy(), model.prior.weights.copy()
     blocks = ffi.new("size_t *")
     status = lib.kp_kine_decode(
         source, size, pointer(levels), frames, model.tracks, pointer(lengths), len(lengths), blocks,
-        pointer(model.classes), model.unit, model.quality, _shorts(model.prior.model), pointer(states),
+        pointer(model.classes), model.unit, model.quality, _shorts(model.prior.model), model.ends, pointer(states),
         pointer(weights), pointer(logs), pointer(runs),
     )  # fmt: skip
     check(status, "kine segment")
@@ -139,16 +149,34 @@ class PoseTables(NamedTuple):
     """Euler channels' unit per radian."""
 
 
-def kine_pose(tracks: NDArray[np.float64], channels: int, tables: PoseTables) -> NDArray[np.float64]:
-    """[frames, channels] of tracks [rows, frames]."""
-    frames = tracks.shape[1]
-    values = np.empty((frames, channels))
+def kine_pose(
+    tracks: NDArray[np.float64],
+    tables: PoseTables,
+    *,
+    out: NDArray[np.float64],
+    first: int = 0,
+    continuous: bool = False,
+) -> None:
+    """Channels of frames first, first + 1 … of tracks [rows, frames] to `out` [frames, channels].
+
+    With `continuous` Euler angles go on from the frame before, else they are principal ones.
+    """
+    frames, channels = out.shape
+    if not 0 <= first <= first + frames <= tracks.shape[1]:
+        raise UsageError("poses are asked for frames that have no tracks")
     status = lib.kp_kine_pose(
-        pointer(tracks), frames, channels, pointer(tables.turns), pointer(tables.rests), len(tables.turns),
-        pointer(tables.plain), pointer(tables.scales), len(tables.plain), tables.per_angle, pointer(values),
+        pointer(tracks) + first, tracks.shape[1], frames, channels, pointer(tables.turns), pointer(tables.rests),
+        len(tables.turns), pointer(tables.plain), pointer(tables.scales), len(tables.plain), tables.per_angle,
+        continuous, pointer(out),
     )  # fmt: skip
     check(status, "kine pose")
-    return values
+
+
+def kine_branches(values: NDArray[np.float64], branches: NDArray[np.int32], per_angle: float) -> None:
+    """Brings stretches of Euler channels of [frames, channels] near their anchors; kine_pose.c has the layout."""
+    frames, channels = values.shape
+    status = lib.kp_kine_branches(pointer(values), frames, channels, pointer(branches), len(branches), per_angle)
+    check(status, "kine branches")
 
 
 def kine_descend(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kinepack._kernels._binding import Buffer
 from kinepack._kernels._kine import (
     BANDS,
     BINS,
+    CONTEXTS,
     FEATURES,
     LEVELS,
     PHASES,
@@ -23,7 +26,8 @@ RATE, MIX_RATE, WEIGHT_LIMIT = 7, 20, 1 << 20
 UNITS = (0, *range(1, 15), 16)
 SMALL_LOGS = (0, 31, 44, 52, 58, 63, 67, 70)
 BOUNDS = (4, 10, 19, 29, 41, 56, 81)
-CONTEXTS = LEVELS + RUNS + ROWS
+ENDS = BINS * CONTEXTS + BINS + ROWS
+FIRST_ASKED = 2
 Grid = list[list[int]]
 
 
@@ -51,23 +55,45 @@ class _Reader:
         self.coder = Decoder(data)
         self.states = [int(s) for s in model.prior.states]
         self.weights = [int(w) for w in model.prior.weights]
+        self.ends = model.ends
 
     def plain_state(self, index: int) -> int:
         bit = self.coder.code_bit(probability(self.states[index]))
-        self.states[index] = updated(self.states[index], RATE, bit)
+        self.states[index] = self.learned(self.states[index], bit)
         return bit
 
+    def learned(self, state: int, bit: int) -> int:
+        if not self.ends:
+            return updated(state, RATE, bit)
+        p, n = state >> 10, state & 1023
+        share = 131072 // (2 * n + 3) if n < (1 << RATE) - 1 else 1 << (16 - RATE)
+        p += (((1 << 22) - 1 if bit else 0) - p) * share >> 16
+        return p << 10 | min(n + 1, max(n, (1 << RATE) - 1))
+
+    def odds(self, state: int) -> int:
+        """Log odds in 1/4096; streams with ends take them from a table of 4096 even ones."""
+        if not self.ends:
+            return stretch(probability(state))
+        i = state >> 20
+        return 2 * round(2048 * math.log2((i + 0.5) / (4095.5 - i)))
+
     def mixed(self, bin: int, context: tuple[int, int, int]) -> int:
+        """A bin's decision."""
+        return self.from_three([bin * CONTEXTS + c for c in context], 3 * bin)
+
+    def goes_on(self, context: tuple[int, int, int]) -> int:
+        return self.from_three([ENDS + c for c in context], 3 * BINS)
+
+    def from_three(self, places: list[int], weights: int) -> int:
         """One decision from three states, whose log odds are weighted and summed."""
-        places = [bin * CONTEXTS + c for c in context]
-        stretched = [stretch(probability(self.states[p])) for p in places]
-        own = self.weights[3 * bin : 3 * bin + 3]
-        p = squash(sum(w * s for w, s in zip(own, stretched, strict=True)) >> 16)
+        odds = [self.odds(self.states[p]) for p in places]
+        own = self.weights[weights : weights + 3]
+        p = squash(sum(w * s for w, s in zip(own, odds, strict=True)) >> 16)
         bit = self.coder.code_bit(p)
         for i, place in enumerate(places):
-            weight = own[i] + ((stretched[i] * ((bit << 16) - p)) >> MIX_RATE)
-            self.weights[3 * bin + i] = min(max(weight, -WEIGHT_LIMIT), WEIGHT_LIMIT)
-            self.states[place] = updated(self.states[place], RATE, bit)
+            weight = own[i] + ((odds[i] * ((bit << 16) - p)) >> MIX_RATE)
+            self.weights[weights + i] = min(max(weight, -WEIGHT_LIMIT), WEIGHT_LIMIT)
+            self.states[place] = self.learned(self.states[place], bit)
         return bit
 
     def level(self, context: tuple[int, int, int]) -> int:
@@ -79,9 +105,14 @@ class _Reader:
             size = self.large(context) if self.mixed(2, context) else 2
         return -size if self.coder.code_direct(1) else size
 
+    def larger(self, bucket: int, context: tuple[int, int, int]) -> int:
+        if self.ends:
+            return self.plain_state((3 + bucket) * CONTEXTS + context[0])
+        return self.mixed(3 + bucket, context)
+
     def large(self, context: tuple[int, int, int]) -> int:
         bucket = 0
-        while bucket < BINS - 4 and self.mixed(3 + bucket, context):
+        while bucket < BINS - 4 and self.larger(bucket, context):
             bucket += 1
         if bucket == BINS - 4:
             raise Corrupt("a level is too large")
@@ -106,10 +137,16 @@ class _Block:
         if used > self.rows:
             raise Corrupt("a block has more rows than frames")
         levels: Grid = [[0] * self.model.tracks for _ in range(self.rows)]
+        going = list(range(self.model.tracks))
         for row in range(used):
             mean, band = 0, self.band(row)
-            for track in range(self.model.tracks):
-                value = reader.level(self.context(row, track, mean, band))
+            asks = self.model.ends and (row == 0 or (row >= FIRST_ASKED and band != self.band(row - 1)))
+            for track in list(going):
+                context = self.context(row, track, mean, band)
+                if asks and not reader.goes_on(context):
+                    going.remove(track)
+                    continue
+                value = reader.level(context)
                 levels[row][track] = value
                 log = _log(abs(value))
                 self.logs[row][track] = log

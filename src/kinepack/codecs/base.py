@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.errors import Corrupt
+from kinepack.errors import Corrupt, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
 from kinepack.params import from_text, quality_axis, to_text, validate
@@ -90,10 +90,13 @@ def segment_ranges(source: Model, seconds: float) -> list[Window]:
 
 def model_from(stream: Stream, matrix: NDArray[Any]) -> Model:
     """Inverse of `matrix_of`; numbers a corrupt stream made infinite are an error, not a model."""
+    if isinstance(stream.layout, Skeleton):
+        try:
+            return Clip(stream.layout, matrix, stream.frame_time, stream.name)
+        except UsageError as error:  # the model checks its numbers, once
+            raise Corrupt(f"the stream decodes to no clip: {error.message}") from None
     if not np.isfinite(matrix).all():
         raise Corrupt("the stream decodes to numbers that are not finite")
-    if isinstance(stream.layout, Skeleton):
-        return Clip(stream.layout, matrix, stream.frame_time, stream.name)
     vertices = matrix.reshape(len(matrix), stream.layout.vertices, 3)
     return MeshSequence(vertices, stream.layout.faces, stream.frame_time, stream.name, stream.layout.unit_cm)
 
@@ -175,22 +178,28 @@ def decode_segments(
     """The frame window of a segmented stream: `decode_one` gives [frames, width] of one run of frames."""
     start, stop = check_window(stream, window, limits)
     matrix: NDArray[Any] | None = None
+    for run, low, high in runs_in(stream, start, stop):
+        part = decode_one(run)
+        if part.shape != (run.frames, width_of(stream.layout)):
+            raise Corrupt(f"the segment at frame {run.first} holds {list(part.shape)} numbers")
+        if matrix is None:
+            matrix = np.empty((stop - start, width_of(stream.layout)), part.dtype)
+        matrix[low - start : high - start] = part[low - run.first : high - run.first]
+    assert matrix is not None
+    return model_from(stream, matrix)
+
+
+def runs_in(stream: Stream, start: int, stop: int) -> Iterator[tuple[Layers, int, int]]:
+    """The runs of frames that overlap start..stop-1, each with the first of these frames and the one after the last."""
     filled = 0
     for first, group in groupby(stream.segments, key=lambda s: s.first):
         layers = list(group)
         low, high = max(first, start), min(first + layers[0].frames, stop)
-        if low >= high:
-            continue
-        part = decode_one(Layers(first, layers[0].frames, [s.data for s in layers]))
-        if part.shape != (layers[0].frames, width_of(stream.layout)):
-            raise Corrupt(f"the segment at frame {first} holds {list(part.shape)} numbers")
-        if matrix is None:
-            matrix = np.empty((stop - start, width_of(stream.layout)), part.dtype)
-        matrix[low - start : high - start] = part[low - first : high - first]
-        filled += high - low
-    if matrix is None or filled != stop - start:
+        if low < high:
+            yield Layers(first, layers[0].frames, [s.data for s in layers]), low, high
+            filled += high - low
+    if filled != stop - start:
         raise Corrupt("the stream's segments do not cover the asked frames")
-    return model_from(stream, matrix)
 
 
 def check_window(stream: Stream, window: Window | None, limits: Limits) -> Window:

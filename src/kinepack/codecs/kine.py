@@ -13,13 +13,27 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import numpy as np
+
 from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, analyse, quantise
+from kinepack.codecs._kine.branches import find_branches
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
 from kinepack.codecs._kine.exact import encode_exact, exact_synthesis_of
 from kinepack.codecs._kine.exact_layout import MARK
-from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
-from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, decode_segments, width_of
+from kinepack.codecs._kine.synthesis import Synthesis, rig_of, segment_models, synthesis_of
+from kinepack.codecs.base import (
+    Codec,
+    Progress,
+    Segment,
+    Stream,
+    Window,
+    check_window,
+    decode_segments,
+    model_from,
+    runs_in,
+    width_of,
+)
 from kinepack.entropy.kine_setup import MOST_LAYERS, pack_setup
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -94,8 +108,12 @@ class Kine(Codec):
             stop = min(hold.start_of(key), source.frames)
             for layer, (coefficients, model) in enumerate(zip(layers, models, strict=True)):
                 segments.append(Segment(first, stop - first, kine_encode(coefficients, model), layer))
-        packed = pack_setup(setup, rig_of(source.skeleton))
-        return Stream(source.skeleton, source.frames, source.frame_time, packed, segments, source.name)
+        stream = Stream(source.skeleton, source.frames, source.frame_time, b"", segments, source.name)
+        copy = _values(stream, Synthesis(source.skeleton, setup), 0, source.frames)[
+            [hold.start_of(k) for k in range(key)]
+        ]
+        setup = dataclasses.replace(setup, branches=find_branches(thin, copy))
+        return dataclasses.replace(stream, setup=pack_setup(setup, rig_of(source.skeleton)))
 
     def for_metric(self, metric: str) -> Kine:
         """These settings with the points and norm that a target of this metric is about, unless they were chosen."""
@@ -111,5 +129,13 @@ class Kine(Codec):
         if stream.setup[:1] == bytes([MARK]):
             exact = exact_synthesis_of(stream.setup, width_of(stream.layout))
             return decode_segments(stream, window, limits, lambda run: exact.decode(run.data[0], run.frames, limits))
-        synthesis = synthesis_of(stream.layout, stream.setup)
-        return decode_segments(stream, window, limits, lambda run: synthesis.decode(run.data, run.first, run.frames))
+        start, stop = check_window(stream, window, limits)
+        return model_from(stream, _values(stream, synthesis_of(stream.layout, stream.setup), start, stop))
+
+
+def _values(stream: Stream, synthesis: Synthesis, start: int, stop: int) -> Array:
+    """[frames, channels] of frames start..stop-1."""
+    values = np.empty((stop - start, width_of(stream.layout)))
+    for run, low, high in runs_in(stream, start, stop):
+        synthesis.decode(run, low, high, values[low - start : high - start])
+    return values

@@ -9,11 +9,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels._kine import BINS, COSTS, LEVELS, MODEL, ROWS, RUNS, STATES, WEIGHTS, Prior
+from kinepack._kernels._kine import BINS, CONTEXTS, COSTS, LEVELS, MODEL, STATES, WEIGHTS, Prior
 from kinepack.entropy.kine_setup import BINS as SETUP_BINS
 from kinepack.entropy.kine_setup import CONTEXTS as SETUP_CONTEXTS
 
-CONTEXTS = LEVELS + RUNS + ROWS
+FILES = {True: "kine_prior.bin", False: "kine_prior_2.bin"}
+"""For streams whose tracks end before their blocks, and for those of versions 1 and 2."""
 
 
 def _unpack_states(data: bytes) -> NDArray[np.uint32]:
@@ -27,14 +28,18 @@ def _pack_states(states: NDArray[np.uint32]) -> bytes:
     return (flat >> 16).astype("<u2").tobytes() + (flat & 255).astype(np.uint8).tobytes()
 
 
-def unpack_prior(data: bytes) -> Prior:
-    """Model (int16), states, mixing weights (int32), states of the setup; states as uint16 P(1) then uint8 counts."""
-    places = np.cumsum([0, 2 * MODEL, 3 * STATES, 4 * WEIGHTS, 3 * SETUP_CONTEXTS * SETUP_BINS])
-    model, states, weights, setup = (data[a:b] for a, b in pairwise(places))
+def unpack_prior(data: bytes, *, ends: bool = True) -> Prior:
+    """Model (int16), states, mixing weights (int32), states of the setup; states as uint16 P(1) then uint8 counts.
+
+    Without `ends` it is of the time before version 3: states and weights of ends are not there.
+    """
+    missing, weightless = (0, 0) if ends else (CONTEXTS, 3)
+    sizes = (2 * MODEL, 3 * (STATES - missing), 4 * (WEIGHTS - weightless), 3 * SETUP_CONTEXTS * SETUP_BINS)
+    model, states, weights, setup = (data[a:b] for a, b in pairwise(np.cumsum([0, *sizes])))
     return Prior(
         np.frombuffer(model, "<i2").astype(np.int16),
-        _unpack_states(states),
-        np.frombuffer(weights, "<i4").astype(np.int32),
+        np.pad(_unpack_states(states), (0, missing)),
+        np.pad(np.frombuffer(weights, "<i4").astype(np.int32), (0, weightless)),
         _unpack_states(setup).reshape(SETUP_CONTEXTS, SETUP_BINS),
     )
 
@@ -57,16 +62,15 @@ _trial: list[Prior] = []
 def use(trial: Prior | None) -> None:
     """Puts another prior in the place of the packaged one, for training."""
     _trial[:] = [trial] if trial else []
-    costs_of.cache_clear()
 
 
-def prior() -> Prior:
-    return _trial[0] if _trial else _packaged()
+def prior(*, ends: bool = True) -> Prior:
+    return _trial[0] if _trial else _packaged(ends)
 
 
-@lru_cache(maxsize=1)
-def _packaged() -> Prior:
-    found = unpack_prior(resources.files("kinepack.codecs").joinpath("kine_prior.bin").read_bytes())
+@lru_cache(maxsize=2)
+def _packaged(ends: bool) -> Prior:
+    found = unpack_prior(resources.files("kinepack.codecs").joinpath(FILES[ends]).read_bytes(), ends=ends)
     for part in found:
         part.setflags(write=False)
     return found
@@ -74,8 +78,11 @@ def _packaged() -> Prior:
 
 @lru_cache(maxsize=1)
 def costs_of() -> NDArray[np.float32]:
-    """[LEVELS, COSTS] bits of a magnitude by class of its prediction, signs and all."""
-    one = (prior().states[: BINS * CONTEXTS].reshape(BINS, CONTEXTS)[:, :LEVELS] >> 16) / 65536
+    """[LEVELS, COSTS] bits of a magnitude by class of its prediction, signs and all.
+
+    From the prior without ends, in which zeros after the end of a track count: where that is, the quantiser decides.
+    """
+    one = (_packaged(False).states[: BINS * CONTEXTS].reshape(BINS, CONTEXTS)[:, :LEVELS] >> 16) / 65536
     one = np.clip(one, 1e-3, 1 - 1e-3)
     yes, no = -np.log2(one), -np.log2(1 - one)
     costs = np.zeros((LEVELS, COSTS), np.float32)

@@ -1,22 +1,28 @@
 """The setup of a `kine` stream: everything that its segments share, as range-coded integers.
 
-setup = size of the first part (varint), first part, second part
+setup  = mark of version 3, size of the first part (varint), first part, second part
 first  = head, form and order of each turn, then for each track: still, exponent, offset, number of links
 second = for each link: distance to the earlier moving track, weight
+A setup with branches has the size of the second part (varint) before it, and the branches after it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack._kernels import decode_integers, encode_integers, encode_varints, integer_bins
+from kinepack._kernels import decode_integers, decode_varints, encode_integers, encode_varints, integer_bins
 from kinepack.entropy.models import IntegerModel
 from kinepack.errors import Corrupt
 
+PLAIN, BRANCHED = b"\x80\x00", b"\x81\x00"
+"""Marks of version 3: sizes in more bytes than they need, as setups of earlier versions never start."""
 HEAD = 3
+BRANCH, MOST_BRANCHES_A_BYTE = 5, 1024
+LARGEST_ANCHOR, LARGEST_FRAME = 1 << 20, 1 << 30
 CLASSES = 6
 FORM, ORDER, FIELDS, LINKS, CONTEXTS = 1, 3, 5, 29, 41
 """Where contexts start: forms and orders by root or not, fields and links by the track's class."""
@@ -40,6 +46,18 @@ class Rig:
     """[tracks]"""
     states: NDArray[np.uint32]
     """[CONTEXTS, BINS] first states, from the prior."""
+    angles: tuple[int, ...] = ()
+    """Numbers of each joint's Euler angles, one or three."""
+
+
+class Branch(NamedTuple):
+    """From a frame on the Euler angles of an item are those nearest to the anchors."""
+
+    item: int
+    """Among the rig's `angles`."""
+    frame: int
+    anchors: tuple[int, ...]
+    """One or three, in quarter turns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +86,8 @@ class KineSetup:
     """Frames that the first key is held, 1 to `hold`."""
     layers: int = 1
     """1 to MOST_LAYERS."""
+    branches: tuple[Branch, ...] = ()
+    """By item and frame."""
 
 
 def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
@@ -96,20 +116,27 @@ def _link_contexts(classes: NDArray[np.uint8], counts: list[int]) -> Integers:
 
 def pack_setup(setup: KineSetup, rig: Rig) -> bytes:
     first, contexts, second, link_contexts = integers_of(setup, rig)
-    coded = _encode(first, contexts, rig)
-    return bytes(encode_varints([len(coded)])) + coded + _encode(second, link_contexts, rig)
+    coded, links = _encode(first, contexts, rig), _encode(second, link_contexts, rig)
+    head = bytes(encode_varints([len(coded)])) + coded
+    if not setup.branches:
+        return PLAIN + head + links
+    return BRANCHED + head + bytes(encode_varints([len(links)])) + links + _pack_branches(setup.branches)
+
+
+def is_version_3(data: bytes) -> bool:
+    return data[:2] in (PLAIN, BRANCHED)
 
 
 def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
-    """Inverse of `pack_setup`; every field is checked."""
-    coded, second = _parts(data)
+    """Inverse of `pack_setup`, and of that of earlier versions; every field is checked."""
+    coded, rest = _parts(data[2:] if is_version_3(data) else data)
     turns, tracks = len(rig.turn_roots), len(rig.classes)
     first = _decode(coded, _first_contexts(rig), rig)
     forms, fields = first[HEAD : HEAD + 2 * turns].reshape(turns, 2), first[HEAD + 2 * turns :].reshape(4, tracks)
     active, exponents, offsets, counts = 1 - fields[0], fields[1], fields[2], fields[3]
     timing, scale, shift = (int(n) for n in first[:HEAD])
     unit, hold, lead = (timing - 1) % 64 + 1, (timing - 1) // 64 % 8 + 1, (timing - 1) // 512 % 8 + 1
-    layers = (timing - 1) // 4096 + 1
+    layers, branched = (timing - 1) // 4096 + 1, data[:2] == BRANCHED
     sound = (
         timing >= 1
         and lead <= hold
@@ -123,8 +150,41 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     )
     if not sound:
         raise Corrupt("the codec's setup holds a number out of its range")
+    second, third = _parts(rest) if branched else (rest, b"")
     links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
-    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers)
+    branches = _unpack_branches(third, rig.angles) if branched else ()
+    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers, branches)
+
+
+def _pack_branches(branches: tuple[Branch, ...]) -> bytes:
+    """A varint of their number, then integers: item, frame and three anchors, less those of the branch before."""
+    rows = np.array([[b.item, b.frame, *b.anchors, 0, 0][:BRANCH] for b in branches], np.int32)
+    steps = np.diff(rows, axis=0, prepend=0)
+    steps[:, 1:] = np.where(steps[:, :1] > 0, rows[:, 1:], steps[:, 1:])  # from nothing at a new item
+    values, states = np.ascontiguousarray(steps.ravel()), MODEL.states(BRANCH)
+    contexts = np.tile(np.arange(BRANCH, dtype=np.int32), len(rows))
+    coded = encode_integers(values, states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
+    return bytes(encode_varints([len(rows)])) + coded
+
+
+def _unpack_branches(data: bytes, angles: tuple[int, ...]) -> tuple[Branch, ...]:
+    (count,), used = decode_varints(data, 1)
+    if count > MOST_BRANCHES_A_BYTE * len(data):
+        raise Corrupt("the codec's setup is too short for its branches")
+    contexts, states = np.tile(np.arange(BRANCH, dtype=np.int32), int(count)), MODEL.states(BRANCH)
+    steps = decode_integers(
+        data[used:], len(contexts), states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing
+    ).reshape(-1, BRANCH)
+    branches, at = list[Branch](), [0] * BRANCH
+    for step in steps.tolist():
+        at = [at[0] + step[0], *(step[1:] if step[0] else (a + b for a, b in zip(at[1:], step[1:], strict=True)))]
+        item, frame, *anchors = at
+        new = step[0] > 0 or not branches or step[1] > 0
+        sound = step[0] >= 0 and item < len(angles) and new and 0 <= frame < LARGEST_FRAME
+        if not sound or max(map(abs, anchors)) > LARGEST_ANCHOR:
+            raise Corrupt("the codec's setup holds a branch out of range")
+        branches.append(Branch(item, frame, tuple(anchors[: angles[item]])))
+    return tuple(branches)
 
 
 def _encode(values: Integers, contexts: Integers, rig: Rig) -> bytes:

@@ -6,9 +6,8 @@ import type { Kernels } from "../kernels.js";
 import { radiansPerAngle, type Skeleton } from "../model.js";
 import type { Codec, Decoder, Run } from "./base.js";
 import { ExactSynthesis, MARK } from "./kine/exact.js";
-import { model, states, weights } from "./kine/prior.js";
 import { type Setup, unpackSetup } from "./kine/setup.js";
-import { classesOf, defaultExponents, poseTables, type PoseTables, slotsOf } from "./kine/slots.js";
+import { classesOf, defaultExponents, eulerItems, poseTables, type PoseTables, slotsOf } from "./kine/slots.js";
 
 /** Offsets of moving tracks are whole multiples of this many steps; those of still ones of CONSTANT_STEPS. */
 const OFFSET_STEPS = 4;
@@ -46,6 +45,7 @@ class Synthesis implements Decoder {
   private readonly linkWeights: Float64Array;
   private readonly places: Uint32Array;
   private readonly tables: PoseTables;
+  private readonly eulerItems: number[][];
 
   constructor(
     private readonly skeleton: Skeleton,
@@ -65,6 +65,7 @@ class Synthesis implements Decoder {
     this.classes = classesOf(skeleton, slots).filter(moving);
     this.places = Uint32Array.from(setup.active.flatMap((active, track) => (active ? [track] : [])));
     this.tables = poseTables(slots, setup.forms);
+    this.eulerItems = eulerItems(slots);
     const flat = setup.links.flatMap((own, track) => own.map((link) => ({ ...link, track })));
     let count = 0;
     this.starts = Uint32Array.from([0, ...setup.links.map((own) => (count += own.length))]);
@@ -77,11 +78,11 @@ class Synthesis implements Decoder {
 
   decode({ first, frames, data }: Run): Float64Array {
     const { hold, lead } = this.setup;
-    if (hold === 1) return this.keys(data, frames);
+    if (hold === 1) return this.keys(data, first, frames);
     const keyOf = (frame: number) => Math.floor((frame + hold - lead) / hold);
     const start = keyOf(first);
     const width = this.skeleton.channels.length;
-    const keys = this.keys(data, keyOf(first + frames - 1) - start + 1);
+    const keys = this.keys(data, start, keyOf(first + frames - 1) - start + 1);
     const values = new Float64Array(frames * width);
     for (let t = 0; t < frames; t++) {
       const key = keyOf(first + t) - start;
@@ -90,8 +91,8 @@ class Synthesis implements Decoder {
     return values;
   }
 
-  /** [keys * channels] of a segment whose frames are all different. */
-  private keys(layers: Bytes[], frames: number): Float64Array {
+  /** [keys * channels] of a segment whose frames are all different, the first being key `first` of the stream. */
+  private keys(layers: Bytes[], first: number, frames: number): Float64Array {
     const { kernels: k } = this;
     const channels = this.skeleton.channels.length;
     return k.scope(() => {
@@ -100,9 +101,26 @@ class Synthesis implements Decoder {
       const tables = [k.put(turns), k.put(rests), rests.length / 4, k.put(plain), k.put(scales), plain.length / 2];
       const values = k.room(8 * frames * channels);
       const perAngle = 1 / radiansPerAngle(this.skeleton);
-      k.call("kp_kine_pose", "a segment", tracks, frames, channels, ...tables, perAngle, values);
+      const continuous = this.setup.prior.ends ? 0 : 1;
+      k.call("kp_kine_pose", "a segment", tracks, frames, frames, channels, ...tables, perAngle, continuous, values);
+      const branches = this.branches(first, frames);
+      if (branches.length)
+        k.call("kp_kine_branches", "a segment", values, frames, channels, k.put(branches), branches.length / 9, perAngle);
       return k.view(Float64Array, values, frames * channels).slice();
     });
+  }
+
+  /** The stretches of a run of keys whose angles have anchors, nine numbers each as kine_pose.c has them. */
+  private branches(first: number, frames: number): Int32Array {
+    const { branches } = this.setup;
+    const rows = branches.flatMap(({ item, frame, anchors }, n) => {
+      const next = branches[n + 1];
+      const start = Math.max(frame - first, 0);
+      const stop = Math.min(next?.item === item ? next.frame - first : frames, frames);
+      const channels = this.eulerItems[item]!;
+      return start < stop ? [start, stop, channels.length, channels[0]!, channels[1] ?? 0, channels[2] ?? 0, ...anchors] : [];
+    });
+    return Int32Array.from(rows);
   }
 
   /** Address of [tracks * frames]: the still ones at their offsets, the moving ones decoded. */
@@ -152,11 +170,13 @@ class Synthesis implements Decoder {
     const quality = Math.min(Math.max(64 - Math.floor(setup.scale / 4) - LAYER_QUALITY * above, 0), 255);
     const most = Math.floor(frames / setup.unit) + 1;
     const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * most)];
+    const { model, states, weights, ends } = setup.prior;
     const [blocks, classes, prior] = [k.room(4), k.put(this.classes), k.put(model)];
-    const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(4 * tracks + 4)];
+    const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(12 * tracks + 12)];
     k.call(
       "kp_kine_decode", "a segment",
-      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior, ...learning,
+      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior,
+      ends ? 1 : 0, ...learning,
     );
     return { levels, lengths, blockCount: k.view(Uint32Array, blocks, 1)[0]! };
   }

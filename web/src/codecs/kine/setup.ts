@@ -4,15 +4,25 @@ import { ByteReader, type Bytes } from "../../bytes.js";
 import { corrupt } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
 import type { Skeleton } from "../../model.js";
-import { SETUP_CONTEXTS, SETUP_ESCAPE, setupStates } from "./prior.js";
-import { allowed, classesOf, type Slot, tracksOf, type Turn } from "./slots.js";
+import { type Prior, priorWithEnds, priorWithoutEnds, SETUP_BINS, SETUP_ESCAPE } from "./prior.js";
+import { allowed, classesOf, eulerItems, type Slot, tracksOf, type Turn } from "./slots.js";
 
 export interface Link {
   from: number;
   weight: number;
 }
 
+/** From a frame on the Euler angles of an item are those nearest to the anchors, in quarter turns. */
+export interface Branch {
+  item: number;
+  frame: number;
+  anchors: number[];
+}
+
 export interface Setup {
+  prior: Prior;
+  /** By item and frame. */
+  branches: Branch[];
   unit: number;
   /** Frames that a key is held, and the first key. */
   hold: number;
@@ -31,13 +41,17 @@ export interface Setup {
 
 /** Where contexts start: forms and orders by root or not, fields and links by the track's class. */
 const [FORM, ORDER, FIELDS, LINKS, CLASSES] = [1, 3, 5, 29, 6];
-const MOST_LAYERS = 4;
 const HEAD = 3;
+const MOST_LAYERS = 4;
+/** First byte of a setup of version 3, without and with branches, before a zero; numbers of a branch. */
+const [PLAIN, BRANCHED, BRANCH] = [0x80, 0x81, 5];
 
 export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kernels: Kernels): Setup {
-  const source = new ByteReader(data);
+  const marked = (data[0] === PLAIN || data[0] === BRANCHED) && data[1] === 0;
+  const prior = marked ? priorWithEnds : priorWithoutEnds;
+  const branched = marked && data[0] === BRANCHED;
+  const source = new ByteReader(prior.ends ? data.subarray(2) : data);
   const coded = source.block();
-  const rest = source.take(source.left);
   const classes = classesOf(skeleton, slots);
   const turns = slots.filter((slot): slot is Turn => slot.type === "turn");
   const tracks = tracksOf(slots);
@@ -47,7 +61,7 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
     ...roots.flatMap((root) => [FORM + root, ORDER + root]),
     ...[0, 1, 2, 3].flatMap((field) => Array.from(classes, (c) => FIELDS + CLASSES * field + c)),
   ];
-  const first = integers(coded, contexts, kernels);
+  const first = integers(coded, contexts, prior.setup, kernels);
   const [timing, scale, shift] = first as unknown as [number, number, number];
   const unit = ((timing - 1) % 64) + 1;
   const hold = (Math.floor((timing - 1) / 64) % 8) + 1;
@@ -65,15 +79,20 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
     counts.every((c, i) => c >= 0 && c <= 16 * (1 - still[i]!));
   if (!sound) throw corrupt("the codec's setup holds a number out of its range");
   const active = Array.from(still, (s) => s === 0);
-  const links = unpackLinks(rest, counts.filter((_, i) => active[i]), classes.filter((_, i) => active[i]), kernels);
-  return { unit, hold, lead, layers, scale, shift, forms, active, exponents, offsets, links };
+  const rest = branched ? source.block() : source.take(source.left);
+  const moving = (_: unknown, i: number) => active[i]!;
+  const links = unpackLinks(rest, counts.filter(moving), classes.filter(moving), prior, kernels);
+  const branches = branched ? unpackBranches(source, eulerItems(slots), kernels) : [];
+  return { prior, branches, unit, hold, lead, layers, scale, shift, forms, active, exponents, offsets, links };
 }
 
-function unpackLinks(data: Bytes, counts: Int32Array, classes: Uint8Array, kernels: Kernels): Link[][] {
+function unpackLinks(
+  data: Bytes, counts: Int32Array, classes: Uint8Array, prior: Prior, kernels: Kernels,
+): Link[][] {
   const contexts = Array.from(counts).flatMap((count, track) =>
     Array.from({ length: 2 * count }, (_, n) => LINKS + classes[track]! + (n % 2) * CLASSES),
   );
-  const flat = integers(data, contexts, kernels);
+  const flat = integers(data, contexts, prior.setup, kernels);
   let at = 0;
   return Array.from(counts, (count, track) =>
     Array.from({ length: count }, () => {
@@ -87,13 +106,33 @@ function unpackLinks(data: Bytes, counts: Int32Array, classes: Uint8Array, kerne
   );
 }
 
-function integers(data: Bytes, contexts: number[], k: Kernels): Int32Array {
+function unpackBranches(source: ByteReader, items: number[][], kernels: Kernels): Branch[] {
+  const count = source.varint();
+  if (count > 1024 * (source.left + 1)) throw corrupt("the codec's setup is too short for its branches");
+  const contexts = Array.from({ length: BRANCH * count }, (_, n) => n % BRANCH);
+  const fresh = new Uint32Array(BRANCH * SETUP_BINS).fill(0x80000000);
+  const steps = integers(source.take(source.left), contexts, fresh, kernels);
+  const branches: Branch[] = [];
+  let at = [0, 0, 0, 0, 0];
+  for (let n = 0; n < count; n++) {
+    const step = steps.subarray(BRANCH * n, BRANCH * (n + 1));
+    at = at.map((before, i) => (i === 0 || step[0] === 0 ? before : 0) + step[i]!);
+    const [item, frame, ...anchors] = at as [number, number, ...number[]];
+    const later = step[0]! > 0 || n === 0 || step[1]! > 0;
+    const sound = step[0]! >= 0 && item < items.length && later && frame >= 0 && frame < 2 ** 30;
+    if (!sound || anchors.some((a) => Math.abs(a) > 1 << 20)) throw corrupt("the codec's setup holds a branch out of range");
+    branches.push({ item, frame, anchors });
+  }
+  return branches;
+}
+
+function integers(data: Bytes, contexts: number[], first: Uint32Array, k: Kernels): Int32Array {
   return k.scope(() => {
-    const [bytes, chosen, states] = [k.put(data), k.put(Int32Array.from(contexts)), k.put(setupStates)];
+    const [bytes, chosen, states] = [k.put(data), k.put(Int32Array.from(contexts)), k.put(first)];
     const out = k.room(4 * contexts.length);
     k.call(
       "kp_decode_integers", "the codec's setup",
-      bytes, data.length, out, contexts.length, chosen, 1, states, SETUP_CONTEXTS, 0, SETUP_ESCAPE, 5, 20,
+      bytes, data.length, out, contexts.length, chosen, 1, states, first.length / SETUP_BINS, 0, SETUP_ESCAPE, 5, 20,
     );
     return k.view(Int32Array, out, contexts.length).slice();
   });

@@ -133,6 +133,14 @@ function frexp(value: number): [number, number] {
 const ORDERS = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 const TARGETS = { r: 0, q: 1, v: 2 };
 
+/** The channels of each joint's Euler angles: three of a turn, or a lone one. */
+export function eulerItems(slots: Slot[]): number[][] {
+  return slots.flatMap((slot) => {
+    if (slot.type === "plain") return slot.kind[0] === "r" ? [[slot.channel]] : [];
+    return slot.family === "r" ? [slot.channels] : [];
+  });
+}
+
 /** The inverse of all tracks as the tables of kp_kine_pose. */
 export interface PoseTables {
   turns: Int32Array;

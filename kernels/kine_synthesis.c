@@ -1,0 +1,120 @@
+/*
+ * From the levels of one `kine` segment to its tracks: dequantisation, inverse DCT-II per block, prediction between
+ * tracks, offsets. Runs after the last symbol is decoded; additions and multiplications in a fixed order, so that
+ * every build returns the same bits.
+ */
+#include "kine.h"
+#include "sincos.h"
+
+static const double quarter_turn = 1.57079632679489661923;
+
+/* Square root by Newton's method from a power of two near it; exact to the last place or next to it. */
+static double square_root(double x)
+{
+    kp_double_bits bits;
+    if (!(x > 0))
+        return 0;
+    bits.f = x;
+    bits.u = (bits.u >> 1) + ((uint64_t)511 << 52);
+    double r = bits.f;
+    for (int i = 0; i < 6; i++)
+        r = 0.5 * (r + x / r);
+    return r;
+}
+
+/* waves[row * half + t] = sqrt(2 / n) cos(pi (2 t + 1) row / (2 n)) for the first half of the frames; the second half
+ * mirrors it, with the sign of (-1)^row. table[n + 1] is scratch. */
+static void fill_waves(size_t n, size_t rows, double *table, double *waves)
+{
+    size_t half = (n + 1) / 2;
+    double scale = square_root(2.0 / (double)n), sine;
+    for (size_t i = 0; i <= n; i++) {
+        kp_sincos_one(quarter_turn * (double)i / (double)n, &sine, table + i);
+        table[i] *= scale;
+    }
+    table[n] = 0;
+    for (size_t row = 0; row < rows; row++) {
+        size_t angle = row; /* (2 t + 1) row modulo 4 n */
+        for (size_t t = 0; t < half; t++) {
+            size_t folded = angle > 2 * n ? 4 * n - angle : angle;
+            waves[row * half + t] = folded > n ? -table[2 * n - folded] : table[folded];
+            angle += 2 * row;
+            angle -= angle >= 4 * n ? 4 * n : 0;
+        }
+    }
+    for (size_t t = 0; t < half; t++)
+        waves[t] = square_root(1.0 / (double)n);
+}
+
+static size_t rows_used(const int32_t *q, size_t rows, size_t tracks)
+{
+    for (size_t i = rows * tracks; i > 0; i--)
+        if (q[i - 1])
+            return (i - 1) / tracks + 1;
+    return 0;
+}
+
+/* One track of one block: even rows are symmetric in time, odd rows antisymmetric. */
+static void synthesise_track(const int32_t *q, size_t used, size_t n, size_t tracks, double step, const double *waves,
+                             double *even, double *odd, double *out)
+{
+    size_t half = (n + 1) / 2;
+    for (size_t t = 0; t < half; t++)
+        even[t] = odd[t] = 0;
+    for (size_t row = 0; row < used; row++) {
+        int32_t level = q[row * tracks];
+        if (!level)
+            continue;
+        double value = step * level, *sum = row & 1 ? odd : even;
+        const double *wave = waves + row * half;
+        for (size_t t = 0; t < half; t++)
+            sum[t] += value * wave[t];
+    }
+    for (size_t t = 0; t < half; t++) {
+        out[t] = even[t] + odd[t];
+        out[n - 1 - t] = even[t] - odd[t];
+    }
+    if (n & 1)
+        out[half - 1] = even[half - 1];
+}
+
+/* Track c goes to row places[c] of out[rows * frames]. Track c of the prediction has regressors [starts[c], starts[c + 1]) among earlier tracks.
+ * scratch has 1025 + 1024 + 512 * 1024 doubles at most: n + 1 + 2 half + used rows * half of the longest block. */
+int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
+                           const double *steps, const double *offsets, const uint32_t *starts,
+                           const uint32_t *regressors, const double *weights, const uint32_t *places, double *scratch,
+                           size_t scratch_size, double *out)
+{
+    size_t at = 0;
+    for (size_t b = 0; b < blocks; b++) {
+        size_t n = lengths[b], half = (n + 1) / 2;
+        if (n < 1 || n > KP_KINE_ROWS_MAX || n > frames - at)
+            return KP_ARGUMENT;
+        const int32_t *levels = q + at * tracks;
+        size_t used = rows_used(levels, n, tracks);
+        size_t rows = used ? used : 1;
+        if (scratch_size < n + 1 + 2 * half + rows * half)
+            return KP_ARGUMENT;
+        double *even = scratch + n + 1, *odd = even + half, *waves = odd + half;
+        fill_waves(n, rows, scratch, waves);
+        for (size_t c = 0; c < tracks; c++)
+            synthesise_track(levels + c, used, n, tracks, steps[c], waves, even, odd,
+                             out + places[c] * frames + at);
+        at += n;
+    }
+    if (at != frames)
+        return KP_ARGUMENT;
+    for (size_t c = 0; c < tracks; c++)
+        for (uint32_t r = starts[c]; r < starts[c + 1]; r++) {
+            if (regressors[r] >= c)
+                return KP_ARGUMENT;
+            const double *from = out + places[regressors[r]] * frames;
+            double *to = out + places[c] * frames, weight = weights[r];
+            for (size_t t = 0; t < frames; t++)
+                to[t] += weight * from[t];
+        }
+    for (size_t c = 0; c < tracks; c++)
+        for (size_t t = 0; t < frames; t++)
+            out[places[c] * frames + t] += offsets[c];
+    return KP_OK;
+}
