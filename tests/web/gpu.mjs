@@ -175,3 +175,22 @@ export async function gpuStreaming(page, { url, loader, file, rate }) {
     };
   }, file);
 }
+
+/** The player on a device whose graphics processor refuses the shader. */
+export async function gpuRefused(page, { url }) {
+  await page.addInitScript(() => {
+    const { shaderSource } = WebGL2RenderingContext.prototype;
+    WebGL2RenderingContext.prototype.shaderSource = function (shader, text) {
+      shaderSource.call(this, shader, text.includes("kineVertex") ? `${text}\n#error refused` : text);
+    };
+  });
+  await page.goto(url);
+  await page.waitForFunction(() => window.kinepack?.loaded?.copy.stream.complete, null, { timeout: 20_000 });
+  await page.waitForFunction(() => document.getElementById("held").innerText.includes("CPU"), null, { timeout: 20_000 });
+  await page.evaluate(() => {
+    window.kinepack.playing = false;
+    window.kinepack.seek(40);
+  });
+  await page.waitForTimeout(500);
+  return { held: await page.locator("#held").innerText(), message: await page.evaluate(() => window.kinepack.message) };
+}

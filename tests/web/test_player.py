@@ -183,6 +183,12 @@ def test_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: Path) -> Non
     check_clean(found, address)
 
 
+def test_mesh_without_the_gpu(run_scenario: Scenario, page: Any) -> None:
+    """A device that cannot run the shader draws the mesh all the same."""
+    found = run_scenario("gpuRefused", url=page("fish-kine-mesh.kine"), screenshot="mesh-gpu-refused")
+    assert re.search(r"fish-kine-mesh.kine\s+CPU", found["held"]) and not found["message"]
+
+
 def test_survives_a_cut(run_scenario: Scenario, page: Any) -> None:
     """The connection breaks in the middle of the file and comes back: nothing is lost, nothing is asked for twice."""
     address = page("plain.kine")

@@ -14,7 +14,8 @@ export class Factors {
   private constructor(
     private readonly clip: KineClip,
     private readonly product: Product,
-    readonly gpu: GpuFrames,
+    /** Null once the graphics processor has refused it. */
+    public gpu: GpuFrames | null,
   ) {
     this.rows = clip.runs.map(() => null);
     this.points = new Float32Array(3 * product.vertices);
@@ -32,8 +33,20 @@ export class Factors {
   take(run: number, rows: Rows): void {
     const { first, frames } = this.clip.runs[run]!;
     this.rows[run] = rows;
-    this.gpu.take(first, rows, frames);
+    this.gpu?.take(first, rows, frames);
     this.multiplied = -1;
+  }
+
+  /** From now on the processor decodes what is drawn. */
+  refuse(): void {
+    this.gpu?.dispose();
+    this.gpu = null;
+  }
+
+  get bytes(): number {
+    if (this.gpu) return this.gpu.bytes;
+    const rows = this.rows.reduce((sum, one) => sum + (one ? one.offsets.byteLength + one.values.byteLength : 0), 0);
+    return this.product.fixed.byteLength + rows;
   }
 
   /** A run that stands still at the last frame before it. */

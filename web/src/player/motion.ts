@@ -79,8 +79,7 @@ export class Motion {
   /** Of a mesh: which processor decodes what is drawn, and the bytes that it keeps for that. */
   get held(): Row["held"] {
     if (this.clip.layout.kind !== "mesh") return null;
-    const gpu = this.factors?.gpu;
-    return gpu ? { by: "GPU", bytes: gpu.bytes } : { by: "CPU", bytes: this.drawPoints.byteLength };
+    return { by: this.factors?.gpu ? "GPU" : "CPU", bytes: this.factors?.bytes ?? this.drawPoints.byteLength };
   }
 
   /** Where the middle of what is drawn is. */

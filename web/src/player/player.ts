@@ -48,7 +48,9 @@ export class Player {
     readonly stage: Stage,
     readonly session: Session,
     readonly entries: Entry[],
-  ) {}
+  ) {
+    stage.onRefusal = () => queueMicrotask(() => this.decodeHere()); // not in the middle of drawing
+  }
 
   get frames(): number {
     return this.loaded?.copy.clip.frames ?? 1;
@@ -231,7 +233,17 @@ export class Player {
 
   private putBodies({ copy, original }: Loaded): void {
     const size = this.stage.bodySize;
+    for (const motion of [copy, original]) {
+      if ((motion?.factors?.gpu?.side ?? 0) > this.stage.longestTexture) motion!.factors!.refuse();
+    }
     this.stage.put(original ? bodyOf(original, size) : null, bodyOf(copy, size));
+  }
+
+  /** Meshes whose shader does not run are decoded here instead. */
+  private decodeHere(): void {
+    for (const motion of [this.loaded?.copy, this.loaded?.original]) motion?.factors?.refuse();
+    this.stage.put(null, null);
+    this.repaint();
   }
 
   private paint({ comparison, copy }: Loaded, frame: number): void {

@@ -44,8 +44,12 @@ export class Stage {
   /** How wide the body is over the floor. */
   private breadth = 100;
 
+  /** Told when the graphics processor cannot run a shader. */
+  onRefusal: () => void = () => {};
+
   constructor(private readonly canvas: HTMLCanvasElement) {
     this.renderer = new WebGLRenderer({ canvas, antialias: true, alpha: true, stencil: true });
+    this.renderer.debug.onShaderError = () => this.onRefusal();
     this.renderer.setClearAlpha(0);
     this.controls = new OrbitControls(this.camera, canvas);
     this.controls.enableDamping = true;
@@ -72,6 +76,11 @@ export class Stage {
 
   get bodySize(): number {
     return this.size;
+  }
+
+  /** The longest side that a texture may have. */
+  get longestTexture(): number {
+    return this.renderer.capabilities.maxTextureSize;
   }
 
   home(): void {

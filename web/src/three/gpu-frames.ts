@@ -80,6 +80,11 @@ export class GpuFrames implements MeshFrames {
     return this.textures.reduce((sum, { image }) => sum + image.data!.byteLength, 0);
   }
 
+  /** The longest side of a texture. */
+  get side(): number {
+    return Math.max(...this.textures.map(({ image }) => Math.max(image.width, image.height)));
+  }
+
   /** Rows of frames that have arrived; only they are sent to the graphics processor. */
   take(first: number, rows: Rows, count: number): void {
     const { planes, moving } = this;
