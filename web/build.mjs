@@ -59,6 +59,13 @@ await build({
   minify: true,
 });
 cpSync(resolve(here, "src/player/index.html"), resolve(options.assets, "index.html"));
+await build({
+  ...shared,
+  entryPoints: { live: "src/serve/live.ts", energy: "src/serve/energy.ts", pages: "src/serve/style.css" },
+  outdir: options.assets,
+  minify: true,
+});
+for (const page of ["live.html", "energy.html"]) cpSync(resolve(here, "src/serve", page), resolve(options.assets, page));
 writeFileSync(resolve(options.assets, "licences.txt"), licences("three", "fflate", "fzstd"));
 writeFileSync(resolve(here, "dist/licences.txt"), licences("fflate", "fzstd"));
 cpSync(resolve(here, "../LICENSE"), resolve(here, "dist/LICENSE"));

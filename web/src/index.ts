@@ -5,6 +5,7 @@ export { GpuDecoder } from "./gpu/decoder.js";
 export { Planes } from "./gpu/planes.js";
 export { HttpSource, type HttpOptions } from "./http-source.js";
 export { type LocalTransforms, type Pose, Rig } from "./kinematics.js";
+export { type Hello, LiveDecoder, type LiveFrames, type LiveOptions, type LiveState, LiveStream } from "./live.js";
 export type { Channel, Frames, Joint, Layout, Skeleton, Topology } from "./model.js";
 export { KineClip, KineFile, open, type OpenOptions, type Place } from "./reader.js";
 export { KineStream, type StreamOptions, type StreamState } from "./stream.js";

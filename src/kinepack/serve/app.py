@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from kinepack.serve.catalogue import Catalogue
-from kinepack.serve.files import has_player, kine_file, player_file, refuse_path
+from kinepack.serve.files import has_player, kine_file, page_file, player_file, refuse_path
 from kinepack.serve.hub import Channel, Hub
 from kinepack.serve.page import ICON, STYLE, View, catalogue_page
 from kinepack.serve.paths import KINE, OutsidePath
@@ -33,6 +33,8 @@ def create_app(settings: ServeSettings) -> ASGIApp:
         Route("/thumbs/{path:path}", thumb),
         Route("/files/{path:path}", files, methods=["GET", "PUT"]),
         Route("/player/{path:path}", player_file),
+        Route("/watch/{name}/{path:path}", page_file("live.html")),
+        Route("/energy/{path:path}", page_file("energy.html")),
         WebSocketRoute("/live/{name}", view),
         WebSocketRoute("/push/{name}", push),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +18,9 @@ from kinepack.serve.ranges import Unsatisfiable, etag_of, http_date, not_modifie
 from kinepack.serve.security import abort
 
 CHUNK = 256 * 1024
+PACE_S = 0.01
+"""Seconds that one piece of a slow answer takes."""
+SLOWEST_KBIT_S = 8
 PLAYER_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -38,7 +41,22 @@ async def kine_file(request: Request) -> Response:
     path = request.path_params["path"]
     if not path.lower().endswith(KINE):
         return refuse_path(path)
-    return await answer(request, lambda: open_inside(request.app.state.settings.root, path), "application/octet-stream")
+    try:
+        pace = pace_of(request.query_params.get("kbit"))
+    except ValueError:
+        return PlainTextResponse(f"kbit is a rate from {SLOWEST_KBIT_S} kbit/s on.\n", 400)
+    root = request.app.state.settings.root
+    return await answer(request, lambda: open_inside(root, path), "application/octet-stream", pace)
+
+
+def pace_of(kbit: str | None) -> float | None:
+    """Bytes a second of a file that is asked for slowly, `?kbit=128`, so that pages can measure on a weak line."""
+    if kbit is None:
+        return None
+    rate = float(kbit)
+    if not SLOWEST_KBIT_S <= rate < float("inf"):
+        raise ValueError(kbit)
+    return rate * 1024 / 8
 
 
 async def player_file(request: Request) -> Response:
@@ -55,6 +73,19 @@ async def player_file(request: Request) -> Response:
     return await answer(request, lambda: open_inside(WEB_ASSETS, name or PLAYER_PAGE), media)
 
 
+def page_file(page: str) -> Callable[[Request], Awaitable[Response]]:
+    """A built page with what it asks for beside it."""
+
+    async def part(request: Request) -> Response:
+        name = request.path_params["path"] or page
+        media = PLAYER_TYPES.get(Path(name).suffix.lower())
+        if media is None:
+            return refuse_path(name)
+        return await answer(request, lambda: open_inside(WEB_ASSETS, name), media)
+
+    return part
+
+
 def has_player() -> bool:
     return (WEB_ASSETS / PLAYER_PAGE).is_file()
 
@@ -66,7 +97,7 @@ def refuse_path(path: str) -> Response:
     return PlainTextResponse("There is no such file.\n", 404, headers=headers)
 
 
-async def answer(request: Request, open_file: Callable[[], int], media: str) -> Response:
+async def answer(request: Request, open_file: Callable[[], int], media: str, pace: float | None = None) -> Response:
     """200, 206, 304 or 416 of the file that `open_file` opens; 404 if it does not."""
     try:
         descriptor = await to_thread.run_sync(open_file)
@@ -93,16 +124,23 @@ async def answer(request: Request, open_file: Callable[[], int], media: str) -> 
     if part:
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{facts.st_size}"
     stall_s = request.app.state.settings.download_stall_s
-    return FilePart(descriptor, start, stop, 206 if part else 200, headers, stall_s)
+    return FilePart(descriptor, start, stop, 206 if part else 200, headers, stall_s, pace)
 
 
 class FilePart(Response):
     """Bytes start..stop-1 of an open file, which it closes; a client that stops reading is cut off."""
 
     def __init__(
-        self, descriptor: int, start: int, stop: int, status: int, headers: dict[str, str], stall_s: float
+        self,
+        descriptor: int,
+        start: int,
+        stop: int,
+        status: int,
+        headers: dict[str, str],
+        stall_s: float,
+        pace: float | None,
     ) -> None:
-        self.descriptor, self.start, self.stop, self.stall_s = descriptor, start, stop, stall_s
+        self.descriptor, self.start, self.stop, self.stall_s, self.pace = descriptor, start, stop, stall_s, pace
         self.status_code, self.background, self.body = status, None, b""
         self.init_headers(headers)
 
@@ -120,9 +158,13 @@ class FilePart(Response):
             os.close(self.descriptor)
 
     async def _send_body(self, send: Send) -> None:
-        at = self.start
+        at, begin = self.start, asyncio.get_running_loop().time()
+        size = CHUNK if self.pace is None else max(1, min(CHUNK, int(self.pace * PACE_S)))
         while at < self.stop:
-            data = await to_thread.run_sync(self._read, at, min(CHUNK, self.stop - at))
+            data = await to_thread.run_sync(self._read, at, min(size, self.stop - at))
+            if self.pace:  # by the clock of the whole answer, so that waking late costs nothing
+                due = begin + (at + len(data) - self.start) / self.pace
+                await asyncio.sleep(due - asyncio.get_running_loop().time())
             if not data:  # cut short while it was read: the client sees a body shorter than announced
                 return
             at += len(data)

@@ -11,6 +11,7 @@ from kinepack.serve.catalogue import Entry
 from kinepack.serve.hub import Channel
 
 PER_PAGE = 60
+ENERGY_LINK = ' <a href="/energy/">Compare their energy of reception</a>'
 
 STYLE = """
 :root { color-scheme: light dark;
@@ -52,7 +53,7 @@ h3 a:focus-visible { outline: none; } li:focus-within { outline: 3px solid var(-
   margin-right: .45rem; }
 .none { padding: 2.5rem 0; } code { font-size: .95em; }
 nav { display: flex; gap: 1rem; justify-content: center; align-items: center; margin: 1.5rem 0; }
-nav a, .none a { color: var(--accent); }
+nav a, .none a, footer a { color: var(--accent); }
 footer { padding: 2rem 1.25rem 2.5rem; }
 @media (max-width: 36rem) {
   header { padding-top: 1.25rem; } h1 { font-size: 1.4rem; } form { flex: 1 1 100%; }
@@ -77,7 +78,7 @@ def catalogue_page(folder: str, entries: Sequence[Entry], live: Sequence[Channel
     pages = max(1, -(-len(found) // PER_PAGE))
     number = min(max(view.page, 1), pages)
     shown = found[(number - 1) * PER_PAGE : number * PER_PAGE]
-    body = _live(live) + _files(shown, view, any_files=bool(entries)) + _pages(number, pages, view)
+    body = _live(live, view.player) + _files(shown, view, any_files=bool(entries)) + _pages(number, pages, view)
     title = escape(folder)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -86,7 +87,8 @@ def catalogue_page(folder: str, entries: Sequence[Entry], live: Sequence[Channel
         '<link rel="icon" href="/icon.svg" type="image/svg+xml">\n</head>\n<body>\n'
         f"<header><div><h1>{title}</h1><p>{escape(_summary(entries, live))}</p></div>{_search(view)}</header>\n"
         f"<main>{body}</main>\n"
-        "<footer>Ratio: float32 numbers of the animation over the bytes of the file.</footer>\n</body>\n</html>\n"
+        "<footer>Ratio: float32 numbers of the animation over the bytes of the file."
+        f"{ENERGY_LINK if view.player and entries else ''}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -106,15 +108,16 @@ def _search(view: View) -> str:
     )
 
 
-def _live(live: Sequence[Channel]) -> str:
+def _live(live: Sequence[Channel], player: bool) -> str:
     if not live:
         return ""
-    return f"<section><h2>Live</h2><ul>{''.join(_stream(channel) for channel in live)}</ul></section>"
+    return f"<section><h2>Live</h2><ul>{''.join(_stream(channel, player) for channel in live)}</ul></section>"
 
 
-def _stream(channel: Channel) -> str:
+def _stream(channel: Channel, player: bool) -> str:
     assert channel.about
-    name = f'<span class="dot"></span>{escape(channel.name)}'
+    title = f'<span class="dot"></span>{escape(channel.name)}'
+    name = f'<a href="/watch/{quote(channel.name)}/">{title}</a>' if player else title
     rate = f"{1 / channel.about.frame_time:.4g} Hz · {_count(len(channel.viewers), 'viewer')}"
     waiting = "" if channel.has_source else '<span class="strong">source away</span>'
     return (

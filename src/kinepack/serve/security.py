@@ -23,6 +23,8 @@ PLAYER_POLICY = (
     f"{_NOTHING}; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; style-src 'self'"
 )
+SCRIPTED = ("/player/", "/watch/", "/energy/")
+"""Where pages with scripts are."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -54,7 +56,7 @@ class Guard:
             else:  # before it is accepted: the peer sees 403
                 await send({"type": "websocket.close", "code": 1008})
             return
-        policy = PLAYER_POLICY if scope["path"].startswith("/player/") else PAGE_POLICY
+        policy = PLAYER_POLICY if scope["path"].startswith(SCRIPTED) else PAGE_POLICY
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":

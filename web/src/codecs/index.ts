@@ -26,7 +26,7 @@ export const codecs: ReadonlyMap<string, Codec> = new Map(
   ].map((codec) => [codec.id, codec]),
 );
 
-export function codecFor({ codec: id, codecVersion }: ClipRecord): Codec {
+export function codecFor({ codec: id, codecVersion }: Pick<ClipRecord, "codec" | "codecVersion">): Codec {
   const codec = codecs.get(id);
   if (!codec) {
     throw unsupported(`the clip needs the codec '${id}', which this player does not have (it has ${[...codecs.keys()].join(", ")})`);
