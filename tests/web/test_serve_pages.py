@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +76,12 @@ def live(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
     kinepack.write(human(), path)
     to = address.replace("http", "ws")
     with command("live", str(path), "--to", to, "--name", "stage", "--loop", "--codec", "delta-lzma"):
+        late = time.monotonic() + 60
+        while time.monotonic() < late:
+            with urllib.request.urlopen(f"{address}/catalogue.json") as answer:
+                if json.load(answer)["live"]:
+                    break
+            time.sleep(0.1)
         yield "stage"
 
 

@@ -54,7 +54,7 @@ h3 a:focus-visible { outline: none; } li:focus-within { outline: 3px solid var(-
 .none { padding: 2.5rem 0; } code { font-size: .95em; }
 nav { display: flex; gap: 1rem; justify-content: center; align-items: center; margin: 1.5rem 0; }
 nav a, .none a, footer a { color: var(--accent); }
-footer { padding: 2rem 1.25rem 2.5rem; }
+footer { margin: 0 auto; padding: 2rem 1.25rem 2.5rem; }
 @media (max-width: 36rem) {
   header { padding-top: 1.25rem; } h1 { font-size: 1.4rem; } form { flex: 1 1 100%; }
   .files li { flex-direction: row; } .files li img { width: 38%; border: 0; border-right: 1px solid var(--line);
