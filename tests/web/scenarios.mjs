@@ -265,3 +265,32 @@ export async function application(page, { url, script }) {
   await until(page, () => window.found);
   return page.evaluate(() => window.found);
 }
+
+/** Walks through the page with the tab key: what has the focus, its name, and whether that shows. */
+export async function keyboard(page, options) {
+  await open(page, options);
+  await page.waitForTimeout(500);
+  const stops = [];
+  for (let n = 0; n < 40; n++) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate(() => {
+      const focus = document.activeElement;
+      if (!focus || focus === document.body) return null;
+      const box = focus.matches("[type=radio]") ? focus.closest("label") : focus;
+      const name = focus.getAttribute("aria-label") ?? focus.labels?.[0]?.textContent ?? focus.textContent;
+      const { outlineStyle, outlineWidth } = getComputedStyle(box);
+      return { id: focus.id || focus.name || focus.tagName.toLowerCase(), name: name.trim(), shown: outlineStyle !== "none" && outlineWidth !== "0px" };
+    });
+    if (!stop) break;
+    stops.push(stop);
+  }
+  const before = await page.evaluate(() => window.kinepack.stage.camera.position.toArray());
+  await page.locator("#view").focus();
+  for (const key of ["d", "w", "z"]) await page.keyboard.press(key);
+  await page.waitForTimeout(200);
+  const after = await page.evaluate(() => window.kinepack.stage.camera.position.toArray());
+  const first = await state(page);
+  await page.keyboard.press("q");
+  await page.waitForTimeout(300);
+  return { stops, before, after, first, next: await state(page) };
+}

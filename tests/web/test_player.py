@@ -170,6 +170,29 @@ def test_compresses_what_it_plays(run_scenario: Scenario, folder: Path, pages: d
     assert worst <= 1 and best <= 0.1
 
 
+def test_keyboard(run_scenario: Scenario, page: Any) -> None:
+    """Everything can be reached, is named and shows its focus; keys turn the camera and change the quality."""
+    found = run_scenario("keyboard", url=page("qualities.kine", reference="walk.npz"))
+    reached = {stop["id"] for stop in found["stops"]}
+    assert reached >= {
+        "item",
+        "view",
+        "play",
+        "back",
+        "forth",
+        "loop",
+        "speed",
+        "timeline",
+        "heat",
+        "follow",
+        "rate",
+        "tr",
+    }
+    assert all(stop["name"] and stop["shown"] for stop in found["stops"]), found["stops"]
+    assert not np.allclose(found["before"], found["after"])
+    assert found["next"]["selected"] != found["first"]["selected"]
+
+
 def test_mesh_on_the_gpu(run_scenario: Scenario, page: Any, folder: Path) -> None:
     """A mesh that is drawn from its compressed form has the errors of Python's."""
     address = page("fish-kine-mesh.kine", "fish-mesh-cpca.kine", reference="fish.npz")

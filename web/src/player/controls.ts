@@ -96,6 +96,7 @@ export class Controls {
       input.disabled = !paired && input.value !== "copy";
     }
     this.heat.disabled = !loaded?.comparison?.possible;
+    this.heat.closest("label")!.hidden = !player.session.reference;
     this.heat.checked = player.heat;
     find("legend").hidden = !player.heat || !loaded?.comparison?.possible;
     find("ramp-max").textContent = length(player.scale);

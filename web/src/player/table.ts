@@ -57,7 +57,9 @@ export function fillTable(
   onSelect: (row: number) => void,
   selectable: number,
 ): void {
+  const focused = [...table.rows].indexOf(document.activeElement as HTMLTableRowElement);
   table.replaceChildren(headOf(HEADS), bodyOf(rows, selected, onSelect, selectable));
+  table.rows[focused]?.focus();
 }
 
 function headOf(heads: [string, string][]): HTMLElement {
