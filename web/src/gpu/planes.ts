@@ -161,7 +161,7 @@ export class Planes {
   }
 }
 
-/** The middle of what the vertices of each cluster have, and a 32767th of how far they are from it. */
+/** The middle of what the vertices of each cluster have, and the unit that brings all of them within 16 bits of it. */
 function rangesOf({ fixed, index, vertices, clusters, components, shapes }: Product) {
   const three = shapes ? 3 : 1;
   const width = three * components;
@@ -175,11 +175,16 @@ function rangesOf({ fixed, index, vertices, clusters, components, shapes }: Prod
       if (value > high[cluster + n]!) high[cluster + n] = value;
     }
   }
-  const middles = low.map((least, n) => (least <= high[n]! ? (least + high[n]!) / 2 : 0));
   const units = new Float64Array(clusters * components);
   high.forEach((most, n) => {
     const own = Math.floor(n / three);
-    units[own] = Math.max(units[own]!, (most - middles[n]!) / TOP);
+    if (most > low[n]!) units[own] = Math.max(units[own]!, (most - low[n]!) / (2 * TOP - 1));
+  });
+  const middles = low.map((least, n) => {
+    if (least > high[n]!) return 0; // a cluster without vertices
+    const unit = units[Math.floor(n / three)]!;
+    // A whole number of units, so that 0 stays 0: a vertex is not moved by what it has nothing of.
+    return unit ? unit * Math.round((least + high[n]!) / 2 / unit) : least;
   });
   return { middles, units: units.map((unit) => unit || 1) };
 }
