@@ -22,23 +22,15 @@ from slow_link import slow_link  # noqa: E402
 from web_support import Scenario, library_paths, scenario_runner, serving  # noqa: E402
 
 import kinepack  # noqa: E402
+from kinepack.codecs.base import CODECS  # noqa: E402
+from kinepack.model import Clip, MeshSequence  # noqa: E402
 from kinepack.samples import fish, human  # noqa: E402
 
 DATA = Path(os.environ.get("KINEPACK_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "benches" / "results" / "web.jsonl"
 LIBRARY = "/dist/kinepack.js"
-CLIP_CODECS = (
-    "raw",
-    "zstd-float",
-    "delta-lzma",
-    "kine",
-    "kine:exact=true",
-    "wavelet",
-    "pca",
-    "mpeg4-float",
-    "bap-indexing",
-)
-MESH_CODECS = ("raw", "delta-lzma", "kine-mesh", "mesh-cpca", "mesh-pca", "mesh-pca-lpc")
+CLIP_CODECS = (*(name for name in CODECS if Clip in CODECS[name].sources), "kine:exact=true", "kine:layers=3")
+MESH_CODECS = tuple(name for name in CODECS if MeshSequence in CODECS[name].sources)
 GPU_CODECS = ("kine-mesh", "mesh-cpca", "mesh-pca", "mesh-pca-lpc")
 KBIT_S = 32
 """Of the throttled stream, at e_x <= 1 cm."""
