@@ -157,3 +157,23 @@ int32_t kp_mesh_quantize(size_t vertices, const uint32_t *starts, const uint32_t
     }
     return KP_OK;
 }
+
+/* q[rows][vertices] of differences to the rounded mean of a vertex's ring -> the sums, each in 0..most. */
+int32_t kp_mesh_sum(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings, size_t rows,
+                    int32_t most, int32_t *q)
+{
+    int32_t status = check(vertices, starts, refs, rings);
+    if (status != KP_OK || most < 0 || most > 65535)
+        return status != KP_OK ? status : KP_ARGUMENT;
+    for (size_t j = 0; j < rows; j++, q += vertices)
+        for (size_t v = 0; v < vertices; v++) {
+            uint32_t sum = 0, ring = rings[v] ? rings[v] : 1;
+            for (uint32_t i = starts[v]; i < starts[v] + rings[v]; i++)
+                sum += (uint32_t)q[refs[i]];
+            int64_t value = (int64_t)q[v] + (2 * sum + ring) / (2 * ring);
+            if (value < 0 || value > most)
+                return KP_CORRUPT;
+            q[v] = (int32_t)value;
+        }
+    return KP_OK;
+}

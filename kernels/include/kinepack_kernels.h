@@ -294,6 +294,10 @@ int32_t kp_mesh_descend(size_t vertices, const uint32_t *starts, const uint32_t 
                         const uint32_t *column_starts, const uint32_t *rows, const float *weights, const uint8_t *past,
                         double lambda, uint32_t sweeps, const double *wanted, int32_t *q, double *values,
                         double *error);
+/* q[rows * vertices]: differences to the rounded mean of a vertex's ring become sums, each checked to be in 0..most. */
+int32_t kp_mesh_sum(size_t vertices, const uint32_t *starts, const uint32_t *refs, const uint8_t *rings, size_t rows,
+                    int32_t most, int32_t *q);
+
 /* q[components * vertices]; states and weights are scratch of the sizes that kp_mesh_sizes tells, past[vertices]. */
 int32_t kp_mesh_sizes(size_t *states, size_t *weights);
 int32_t kp_mesh_encode(const int32_t *q, size_t vertices, size_t components, const uint32_t *starts,

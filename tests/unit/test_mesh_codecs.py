@@ -14,8 +14,10 @@ from kinepack.metrics.base import METRICS
 from kinepack.model import MeshSequence
 from kinepack.testing import awkward_meshes, surface
 from kinepack.transforms.clustering import Lloyd, cluster
+from kinepack.transforms.joint_tree import STILL, grow_tree, motion_of, rotation_matrices, rotation_vectors, turns_of
 from kinepack.transforms.mesh_pca import decompose, trajectories
 from kinepack.transforms.mesh_weights import dequantize_weights, hierarchy_of, quantize_weights
+from kinepack.transforms.skinning import fit_skin, skinned
 
 CODECS = ("mesh-pca", "mesh-pca-lpc", "mesh-cpca", "kine-mesh")
 
@@ -123,6 +125,70 @@ def test_kine_mesh_beats_clustered_pca_by_far(fish: MeshSequence) -> None:
     ours = len(kinepack.compress(fish, "kine-mesh", target="kg<=1"))
     theirs = len(kinepack.compress(fish, "mesh-cpca:k=4", target="kg<=1"))
     assert 4 * ours < theirs
+
+
+def arm(frames: int = 60) -> MeshSequence:
+    """A tube of three rigid bones, blended at the joints, that waves and turns."""
+    along, around = np.meshgrid(np.linspace(0, 3, 40), np.arange(12) * np.pi / 6, indexing="ij")
+    rest = np.stack([along, 0.3 * np.cos(around), 0.3 * np.sin(around)], axis=2).reshape(-1, 3)
+    bend = np.clip((rest[:, :1] - np.array([0.8, 1.8])) / 0.4, 0, 1)
+    shares = np.stack([1 - bend[:, 0], bend[:, 0] - bend[:, 1], bend[:, 1]], axis=1)
+    time = np.arange(frames) / 15
+    angles = np.stack([0.5 * np.sin(time), 0.9 * np.sin(1.7 * time + 1), 0.8 * np.cos(2.3 * time)], axis=1)
+    turns = rotation_matrices(np.pad(angles.reshape(-1, 1), ((0, 0), (1, 1)))).reshape(frames, 3, 3, 3)
+    paths, above, joint = np.zeros((frames, len(rest), 3)), np.eye(3)[None], np.zeros((frames, 3))
+    for bone in range(3):
+        above = turns[:, bone] @ above
+        moved = (rest - [bone, 0, 0]) @ above + joint[:, None]
+        paths += shares[:, bone, None] * moved
+        joint = joint + above[:, 0]
+    quads = [
+        [i * 12 + j, (i + 1) * 12 + j, (i + 1) * 12 + (j + 1) % 12, i * 12 + (j + 1) % 12]
+        for i, j in np.ndindex(39, 12)
+    ]
+    faces = [face for a, b, c, d in quads for face in ((a, b, c), (a, c, d))]
+    return MeshSequence(paths.astype(np.float32), np.array(faces, np.int32), 1 / 30, "arm")
+
+
+def test_bones_make_a_baked_character_smaller() -> None:
+    mesh = arm()
+    sizes = {bones: len(kinepack.compress(mesh, f"kine-mesh:bones={bones}", target="kg<=0.2")) for bones in (3, 0)}
+    assert sizes[3] < sizes[0]
+
+
+def test_a_mesh_without_bones_gets_no_skin(fish: MeshSequence) -> None:
+    assert codec_from_spec("kine-mesh").encode(fish).setup == codec_from_spec("kine-mesh:bones=0").encode(fish).setup
+
+
+@pytest.mark.parametrize("name", list(awkward_meshes()))
+@pytest.mark.parametrize("bones", [1, 3, 20])
+def test_any_mesh_may_have_bones(name: str, bones: int) -> None:
+    mesh = awkward_meshes()[name]
+    copy = kinepack.decompress(kinepack.compress(mesh, f"kine-mesh:bones={bones},step=0.1,segment_s=0.4"))
+    assert isinstance(copy, MeshSequence)
+    assert np.abs(copy.vertices - mesh.vertices).max() < 3e-3
+
+
+def test_a_skin_is_found_from_the_paths_alone() -> None:
+    paths = np.asarray(arm().vertices.transpose(1, 0, 2), float)
+    skin = fit_skin(paths, 3)
+    assert np.abs(skinned(skin) - paths).max() < 0.06
+    assert (skin.shares >= 0).all() and ((skin.shares > 0).sum(axis=1) <= 4).all()
+    np.testing.assert_allclose(skin.shares.sum(axis=1), 1, atol=1e-9)
+
+
+def test_joint_tree_gives_back_the_motions() -> None:
+    skin = fit_skin(np.asarray(arm().vertices.transpose(1, 0, 2), float), 3)
+    order, tree = grow_tree(skin.rest, skin.shares, skin.motions)
+    motions = skin.motions[order]
+    for motion, parent, joint in zip(motions, tree.parents, tree.joints, strict=True):
+        above = motions[parent] if parent >= 0 else np.broadcast_to(STILL, motion.shape)
+        np.testing.assert_allclose(motion_of(*turns_of(motion, above, joint), above, joint), motion, atol=1e-9)
+
+
+def test_rotation_vectors_go_on_past_a_half_turn() -> None:
+    vectors = np.linspace(0, 9, 40)[:, None] * np.array([[0.6, 0.0, 0.8]])
+    np.testing.assert_allclose(rotation_vectors(rotation_matrices(vectors)), vectors, atol=1e-9)
 
 
 def test_kine_mesh_refuses_a_step_too_fine() -> None:

@@ -85,6 +85,16 @@ def mesh_synthesise(tree: Hierarchy, predictors: Array, *, steps: Array, levels:
     return values
 
 
+def mesh_sum(tree: Hierarchy, differences: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+    """Whole numbers [n, V] in 0..most from what each is more than the rounded mean of its ring."""
+    values = np.array(differences, np.int32)
+    status = lib.kp_mesh_sum(
+        tree.vertices, pointer(tree.starts), pointer(tree.refs), pointer(tree.rings), len(values), most, pointer(values)
+    )
+    check(status, "mesh sums")
+    return values
+
+
 def mesh_quantize(
     tree: Hierarchy, predictors: Array, *, steps: Array, rounding: float, wanted: Array
 ) -> tuple[NDArray[np.int32], Array]:

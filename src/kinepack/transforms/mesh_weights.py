@@ -45,17 +45,24 @@ def level_steps() -> Array:
     return np.asarray(np.maximum(FINER ** np.maximum(np.arange(256) - 1.0, 0.0), FINEST))
 
 
-def quantize_weights(tree: Hierarchy, wanted: Array, *, descend: bool = True) -> tuple[Levels, Array]:
-    """Levels [c, V] in decoding order of weights [V, c] in steps, and the weights that they decode to."""
-    steps, count = level_steps(), wanted.shape[1]
+def quantize_weights(
+    tree: Hierarchy, wanted: Array, *, descend: bool = True, after: Array | None = None
+) -> tuple[Levels, Array]:
+    """Levels [c, V] in decoding order of weights [V, c] in steps, and the weights that they decode to.
+
+    `after` [V, n] are components decoded before these, their number one of REFITS.
+    """
+    steps, count, first = level_steps(), wanted.shape[1], 0 if after is None else after.shape[1]
     levels, decoded = np.empty((count, tree.vertices), np.int32), np.empty_like(wanted)
     features = np.empty((FEATURES, tree.vertices))
+    if after is not None:
+        features[:first] = after[tree.order].T
     descend = descend and tree.vertices <= MOST_DESCENDED
     past = np.zeros(tree.vertices)
     for j in range(count):
         column = wanted[tree.order, j]
-        if j in REFITS:
-            predictors = mesh_predictors(tree, features[:j], AFFINITY)
+        if first + j in REFITS:
+            predictors = mesh_predictors(tree, features[: first + j], AFFINITY)
             influence = mesh_influence(tree, predictors) if descend else None
         found, values = mesh_quantize(tree, predictors, steps=steps, rounding=ROUNDING, wanted=column)
         if influence is not None:
@@ -67,9 +74,19 @@ def quantize_weights(tree: Hierarchy, wanted: Array, *, descend: bool = True) ->
                 found, values = bettered, lowered
             past += (np.minimum(16 * np.abs(found), 255) - past) / 4
         levels[j], decoded[tree.order, j] = found, values
-        if j < FEATURES:
-            features[j] = values
+        if first + j < FEATURES:
+            features[first + j] = values
     return levels, decoded
+
+
+def differences(tree: Hierarchy, values: Levels) -> Levels:
+    """Whole numbers [n, V] in decoding order, less the rounded mean of each vertex's ring; `mesh_sum` undoes it."""
+    rows = np.repeat(np.arange(tree.vertices), tree.rings)
+    at = np.arange(len(rows)) - np.repeat(np.cumsum(tree.rings.astype(np.int64)) - tree.rings, tree.rings)
+    refs = tree.refs[tree.starts[rows] + at]
+    sums = np.stack([np.bincount(rows, row[refs], minlength=tree.vertices) for row in values]).astype(np.int64)
+    rings = np.maximum(tree.rings.astype(np.int64), 1)
+    return np.asarray(values - (2 * sums + rings) // (2 * rings), np.int32)
 
 
 def dequantize_weights(tree: Hierarchy, levels: Levels) -> Array:

@@ -7,75 +7,85 @@ import type { Kernels } from "../kernels.js";
 import type { Topology } from "../model.js";
 import { type Codec, type Decoder, productDecoder } from "./base.js";
 import { chainOf, decodeLevels, type Hierarchy, hierarchyOf, weightsOf } from "./kine-mesh/hierarchy.js";
+import { integers } from "./kine-mesh/integers.js";
+import { type Bones, readBones, writeMotions } from "./kine-mesh/skin.js";
 import type { Rows } from "./product.js";
 
 const LONGEST = 512;
 /** Scales of components are powers of 2^(1/8). */
 const OCTAVE = 8;
-const ESCAPE = 14;
-const BINS = 64 + ESCAPE;
+/** Components that a rest pose takes. */
+const REST = 3;
 
 export const kineMesh: Codec = {
   id: "kine-mesh",
-  version: 1,
-  open(layout, { setup }, kernels): Decoder {
+  version: 2,
+  open(layout, { setup, frames: total }, kernels): Decoder {
     if (layout.kind !== "mesh") throw corrupt("the stream is not of a mesh");
-    const { step, components, weights } = readSetup(setup, layout, kernels);
+    const fixed = readSetup(setup, layout, total, kernels);
     const chains = new Map<number, Hierarchy>();
     return productDecoder({
       vertices: layout.vertices,
-      components,
+      components: fixed.columns,
       clusters: 1,
       index: null,
       shapes: false,
-      fixed: weights,
+      fixed: fixed.weights,
       rows({ frames, data }) {
         if (frames > LONGEST) throw corrupt(`a segment has ${frames} frames, more than ${LONGEST}`);
         const chain = chains.get(frames) ?? chainOf(frames);
         chains.set(frames, chain);
-        const levels = decodeLevels(chain, data[0]!, 3 * (components + 1), kernels);
-        return split(inverseCosines(levels, frames, step), frames, components, layout.vertices);
+        const levels = decodeLevels(chain, data[0]!, 3 * (1 + fixed.scales.length + fixed.components), kernels);
+        return split(inverseCosines(levels, frames, fixed.step), frames, fixed, layout.vertices);
       },
     });
   },
 };
 
-function readSetup(setup: Bytes, layout: Topology, kernels: Kernels) {
-  const head = new ByteReader(setup);
-  const start = head.take(8);
-  const view = new DataView(start.buffer, start.byteOffset, 8);
-  const [step, components] = [view.getFloat32(0, true), view.getUint16(4, true)];
-  if (!(step > 0 && step < Infinity)) throw corrupt("the step of kine-mesh is not a positive number");
-  charge("values", components * layout.vertices);
-  const scales = head.take(view.getUint16(6, true));
-  const exponents = components ? integers(scales, components, kernels) : new Int32Array(0);
-  for (let n = 1; n < components; n++) exponents[n]! += exponents[n - 1]!;
-  const tree = hierarchyOf(layout, kernels);
-  const levels = decodeLevels(tree, head.take(head.left), components, kernels);
-  const found = weightsOf(tree, levels, components, kernels);
-  const weights = new Float64Array(layout.vertices * components);
-  for (let n = 0; n < components; n++) {
-    const factor = step / 2 ** (exponents[n]! / OCTAVE);
-    for (let p = 0; p < layout.vertices; p++) {
-      weights[tree.order[p]! * components + n] = found[n * layout.vertices + p]! * factor;
-    }
-  }
-  return { step, components, weights };
+/** What all segments share. */
+interface Fixed {
+  step: number;
+  components: number;
+  bones: Bones | null;
+  /** Of the turns and offsets of bones. */
+  scales: Float64Array;
+  /** Four for each bone, then the components. */
+  columns: number;
+  /** [vertices * columns] */
+  weights: Float64Array;
 }
 
-/** Adaptive integers of one context. */
-function integers(data: Bytes, count: number, k: Kernels): Int32Array {
-  return k.scope(() => {
-    const bytes = k.put(data);
-    const contexts = k.put(new Int32Array(count));
-    const states = k.put(new Uint32Array(BINS).fill((1 << 31) >>> 0));
-    const out = k.room(4 * count);
-    k.call(
-      "kp_decode_integers", "the codec's setup",
-      bytes, data.length, out, count, contexts, 1, states, 1, 0, ESCAPE, 5, 20,
-    );
-    return k.view(Int32Array, out, count).slice();
-  });
+function readSetup(setup: Bytes, layout: Topology, frames: number, kernels: Kernels): Fixed {
+  const head = new ByteReader(setup);
+  const [signed, components, scaleBytes] = [head.f32(), head.u16(), head.u16()];
+  const step = Math.abs(signed);
+  if (!(step > 0 && step < Infinity)) throw corrupt("the step of kine-mesh is not a number");
+  charge("values", (REST + components) * layout.vertices);
+  const [tree, unit] = [hierarchyOf(layout, kernels), step / Math.sqrt(frames)];
+  const bones = signed < 0 ? readBones(head, tree, unit, kernels) : null;
+  const [tracks, rest] = bones ? [2 * bones.count, REST] : [0, 0];
+  const scales = scalesOf(head.take(scaleBytes), tracks + components, kernels);
+  const levels = decodeLevels(tree, head.take(head.left), rest + components, kernels);
+  const found = weightsOf(tree, levels, rest + components, kernels);
+  const columns = 2 * tracks + components;
+  const weights = new Float64Array(charge("values", layout.vertices * columns));
+  for (let p = 0; p < layout.vertices; p++) {
+    const row = weights.subarray(tree.order[p]! * columns, (tree.order[p]! + 1) * columns);
+    for (let b = 0; bones && b < bones.count; b++) {
+      const share = bones.shares[b * layout.vertices + p]!;
+      for (let n = 0; n < REST; n++) row[4 * b + n] = share * (found[n * layout.vertices + p]! * unit);
+      row[4 * b + REST] = share;
+    }
+    for (let n = 0; n < components; n++) {
+      row[2 * tracks + n] = found[(rest + n) * layout.vertices + p]! * (step / scales[tracks + n]!);
+    }
+  }
+  return { step, components, bones, scales: scales.subarray(0, tracks), columns, weights };
+}
+
+function scalesOf(data: Bytes, count: number, kernels: Kernels): Float64Array {
+  let exponent = 0;
+  return Float64Array.from(count ? integers(data, count, kernels) : [], (more) => 2 ** ((exponent += more) / OCTAVE));
 }
 
 /** [frames * rows]: the orthonormal inverse DCT of levels [rows * frames]. */
@@ -97,14 +107,18 @@ function inverseCosines(levels: Int32Array, frames: number, step: number): Float
   return out;
 }
 
-/** Tracks [frames * (1 + components) * 3]: the mean, scaled by the root of the number of vertices, then the basis. */
-function split(tracks: Float64Array, frames: number, components: number, vertices: number): Rows {
+/** Tracks [frames * rows * 3]: the mean, scaled by the root of the number of vertices, turns and offsets, the basis. */
+function split(tracks: Float64Array, frames: number, fixed: Fixed, vertices: number): Rows {
+  const { bones, scales, columns, components } = fixed;
+  const rows = 1 + scales.length + components;
   const offsets = new Float64Array(3 * frames);
-  const values = new Float64Array(3 * frames * components);
+  const values = new Float64Array(charge("values", 3 * frames * columns));
   for (let t = 0; t < frames; t++) {
-    const row = tracks.subarray(3 * t * (1 + components), 3 * (t + 1) * (1 + components));
+    const row = tracks.subarray(3 * t * rows, 3 * (t + 1) * rows);
+    const out = values.subarray(3 * t * columns, 3 * (t + 1) * columns);
     for (let axis = 0; axis < 3; axis++) offsets[3 * t + axis] = row[axis]! / Math.sqrt(vertices);
-    values.set(row.subarray(3), 3 * t * components);
+    if (bones) writeMotions(bones, row.subarray(3), scales, out);
+    out.set(row.subarray(3 * (1 + scales.length)), 3 * (columns - components));
   }
   return { offsets, values };
 }

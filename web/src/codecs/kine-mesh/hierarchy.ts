@@ -106,3 +106,14 @@ export function weightsOf(tree: Hierarchy, levels: Int32Array, components: numbe
     return k.view(Float64Array, out, components * count).slice();
   });
 }
+
+/** Whole numbers [rows * vertices] in 0..most from what each is more than the rounded mean of its ring. */
+export function sumsOf(tree: Hierarchy, levels: Int32Array, rows: number, most: number, k: Kernels): Int32Array {
+  const count = tree.order.length;
+  return k.scope(() => {
+    const shape = [k.put(tree.starts), k.put(tree.refs), k.put(tree.rings)];
+    const values = k.put(levels);
+    k.call("kp_mesh_sum", "the mesh's shares", count, ...shape, rows, most, values);
+    return k.view(Int32Array, values, rows * count).slice();
+  });
+}
