@@ -16,11 +16,11 @@ import kinepack
 from conftest import ROOT
 from kinepack.codecs.base import CODECS
 from kinepack.container.layout import CRC, ByteReader, Tag
-from kinepack.errors import ConfigError
+from kinepack.errors import BitstreamError, ConfigError
 from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Clip, MeshSequence, Model
 from kinepack.samples import fish, human
-from kinepack.testing.sources import awkward_clips
+from kinepack.testing.sources import awkward_clips, awkward_meshes
 
 __all__ = ["loader", "run_scenario"]
 
@@ -184,6 +184,22 @@ def resealed(data: bytes) -> bytes:
         out += CRC.pack(zlib.crc32(data[at:end]))
         at = end + CRC.size
     return bytes(out)
+
+
+def test_damaged_meshes_behind_their_checksums(run_scenario: Scenario) -> None:
+    """Whatever a setup says, decoding gives numbers or an error of ours."""
+    random = np.random.default_rng(5)
+    wave = awkward_meshes()["wave"]
+    files = {}
+    for codec in ("kine-mesh", "mesh-cpca:k=3,c=3", "mesh-cpca:c_star=4,index=bits", "mesh-pca", "mesh-pca-lpc:c=3"):
+        data = kinepack.compress(wave, codec)
+        for at in random.integers(20, len(data), 25):
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << int(random.integers(8))
+            with suppress(BitstreamError):
+                files[f"{len(files)}.kine"] = resealed(bytes(damaged))
+    kinds = {result.get("kind", "fine") for result in decoded(run_scenario, files)}
+    assert kinds <= {"fine", "corrupt", "truncated", "unsupported", "limit"}, kinds
 
 
 def test_damage_is_named(run_scenario: Scenario) -> None:

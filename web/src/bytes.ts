@@ -1,6 +1,6 @@
 // The primitive fields of the format (docs/format.md), CRC-32 and inflate.
 
-import { corrupt, truncated } from "./errors.js";
+import { corrupt, KineError, truncated } from "./errors.js";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -125,8 +125,8 @@ export async function inflate(data: Bytes, limit: number): Promise<Bytes> {
       parts.push(value);
     }
   } catch (error) {
-    if (error instanceof TypeError) throw corrupt("the file's static data cannot be decompressed");
-    throw error;
+    if (error instanceof KineError) throw error; // too large; anything else is what the stream thinks of its data
+    throw corrupt("the file's static data cannot be decompressed");
   }
   return concat(parts, size);
 }
