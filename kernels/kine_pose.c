@@ -46,10 +46,8 @@ static void sinc_cos(double square, double *sinc, double *cosine)
 static void exponentials(const double *const numbers[3], size_t count, quaternions *restrict out)
 {
     const double *a = numbers[0], *b = numbers[1], *c = numbers[2];
-    double longest = 0;
     for (size_t t = 0; t < count; t++) {
         double sinc, cosine, square = 0.25 * (a[t] * a[t] + b[t] * b[t] + c[t] * c[t]);
-        longest = square > longest ? square : longest;
         near_zero(0.0625 * square, &sinc, &cosine);
         sinc *= cosine;
         cosine = 2 * cosine * cosine - 1;
@@ -59,7 +57,7 @@ static void exponentials(const double *const numbers[3], size_t count, quaternio
         out->z[t] = sinc * c[t];
         out->w[t] = 2 * cosine * cosine - 1;
     }
-    for (size_t t = 0; longest > LONGEST_SQUARE && t < count; t++) {
+    for (size_t t = 0; t < count; t++) {
         double sinc, square = 0.25 * (a[t] * a[t] + b[t] * b[t] + c[t] * c[t]);
         if (!(square > LONGEST_SQUARE))
             continue;
