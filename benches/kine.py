@@ -1,7 +1,8 @@
 """`kine` against published figures and other codecs: `python benches/kine.py [TABLE…]`.
 
-Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), exact (lossless), quaternions,
-segments, layers, feet, speed. Bytes are whole files less the skeleton. Rows are appended to benches/results/kine.jsonl.
+Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), every (AMC clip), exact (lossless),
+quaternions, segments, layers, feet, speed. Bytes are whole files less the skeleton. Rows are appended to
+benches/results/kine.jsonl.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import kinepack
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import Kine
 from kinepack.evaluate import describe
+from kinepack.metrics.measure import promised
 from kinepack.model import Clip
 from kinepack.serve.push import Batch, SegmentEncoder
 
@@ -131,6 +133,19 @@ def joints() -> None:
             sizes.append(f"{a_frame:.1f}")
         told = f"x{statistics.median(acl):.2f} ACL (bar {ACL_BARS[column]}), x{statistics.median(delta):.2f} delta-lzma"
         print(f"{target:16} {told} (bar {DELTA_BARS[column]}), bytes a frame {' '.join(sizes)}", flush=True)
+
+
+def every() -> None:
+    """All AMC clips of the shared data at a mean and at a largest error, the latter between frames too."""
+    for target in ("joint_rms<=0.1", "joint_max<=0.5"):
+        metric, limit = target.split("<=")[0], float(target.split("<=")[1])
+        paths, worst, over = sorted(DATA.glob("asfamc/*/*/*.amc")), 0.0, 0
+        for path in paths:
+            clip = _clip(kinepack.read(path, skeleton=path.parent / f"{path.parent.name}.asf"))
+            copy = kinepack.decompress(kinepack.compress(clip, "kine", target=target))
+            share = promised(metric, clip)(copy) / limit
+            worst, over = max(worst, share), over + (share > 1)
+        print(f"{target}: {over} of {len(paths)} AMC clips over it, at most {worst:.4f} of it used", flush=True)
 
 
 def exact() -> None:
@@ -244,7 +259,7 @@ def _line(what: str, other: int, ours: int, bar: float) -> None:
     )
 
 
-TABLES = {f.__name__: f for f in (wavelets, curves, joints, exact, quaternions, segments, layers, feet, speed)}
+TABLES = {f.__name__: f for f in (wavelets, curves, joints, every, exact, quaternions, segments, layers, feet, speed)}
 
 if __name__ == "__main__":
     for table in sys.argv[1:] or TABLES:

@@ -16,7 +16,7 @@ from kinepack.formats.base import Format, ReadOptions, Source, WriteOptions, for
 from kinepack.formats.source import source_of
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.metrics.base import METRICS
-from kinepack.metrics.measure import measure_all
+from kinepack.metrics.measure import measure_all, promised
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
 from kinepack.reader import Reader, read_statics
 
@@ -209,10 +209,11 @@ def _encode(
         return _coded(codec, stream, static_of(stream.layout), external)
 
     codec = codec.for_metric(target.metric) if target else codec
+    error_of = promised(target.metric, model) if target else None
 
     def probe(candidate: Codec) -> Probe:
         stream = candidate.encode(model)
-        error = METRICS[target.metric].measure(model, candidate.decode(stream)) if target else 0.0
+        error = error_of(candidate.decode(stream)) if error_of else 0.0
         coded = _coded(candidate, stream, static_of(stream.layout), external)
         return Probe(len(write_container([coded])), error, coded)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kinepack.errors import UsageError
+from kinepack.math.rig import resample
 from kinepack.metrics.base import METRICS
-from kinepack.model import Model
+from kinepack.model import Clip, Model
 
 
 def measure_all(original: Model, copy: Model, ids: Iterable[str] | None = None) -> dict[str, float]:
@@ -33,3 +34,21 @@ def measure_all(original: Model, copy: Model, ids: Iterable[str] | None = None) 
 def metrics_for(source: type) -> list[str]:
     """Ids of the metrics that measure models of this type, sorted."""
     return [id for id in METRICS if issubclass(source, METRICS[id].source)]
+
+
+def promised(id: str, original: Model) -> Callable[[Model], float]:
+    """What a target of a metric looks at in copies of `original`: a maximum holds halfway between frames too.
+
+    There, as players do, rotations are on the shortest arc between their neighbours and all else on a straight line.
+    Vertices of meshes are, so that theirs is never further off than in one of its frames.
+    """
+    measure = METRICS[id].measure
+    if not isinstance(original, Clip) or not id.endswith("_max") or original.frames < 2:
+        return lambda copy: float(measure(original, copy))
+    twice = with_middles(original)
+    return lambda copy: float(max(measure(original, copy), measure(twice, with_middles(copy))))
+
+
+def with_middles(clip: Any) -> Clip:
+    """The clip at twice its rate."""
+    return resample(clip, 2 / clip.frame_time)

@@ -1,0 +1,76 @@
+"""Promises of `kine`: a maximum holds in every frame and halfway between them, whatever the clip and the effort."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinepack
+from kinepack.codecs._kine.branches import euler_items
+from kinepack.metrics import METRICS
+from kinepack.metrics.measure import metrics_for, with_middles
+from kinepack.model import Clip
+from kinepack.testing import awkward_clips
+
+CLIPS = {name: clip for name, clip in awkward_clips().items() if clip.frames > 1}
+LIMITS = {"joint_max": 0.4, "shell_max": 0.6}
+
+
+def _decoded(clip: Clip, spec: str, target: str | None = None) -> Clip:
+    copy = kinepack.decompress(kinepack.compress(clip, spec, target=target))
+    assert isinstance(copy, Clip)
+    return copy
+
+
+def _largest(metric: str, clip: Clip, copy: Clip) -> float:
+    """In frames and halfway between them."""
+    measure = METRICS[metric].measure
+    return max(measure(clip, copy), measure(with_middles(clip), with_middles(copy)))
+
+
+@pytest.mark.parametrize("metric, effort", [("joint_max", "fast"), ("shell_max", "default"), ("joint_max", "best")])
+@pytest.mark.parametrize("name", list(CLIPS))
+def test_a_maximum_holds_between_frames_too(name: str, metric: str, effort: str) -> None:
+    clip = CLIPS[name]
+    copy = _decoded(clip, f"kine:effort={effort}", f"{metric}<={LIMITS[metric]}")
+    assert _largest(metric, clip, copy) <= LIMITS[metric]
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.floats(0.05, 2.0),
+    st.sampled_from(list(LIMITS)),
+    st.sampled_from(["fast", "default"]),
+)
+def test_flips_and_whole_turns_keep_the_promise(seed: int, limit: float, metric: str, effort: str) -> None:
+    """Angles that jump by whole turns and to their twins anywhere, at a rate that leaves much between frames."""
+    rng = np.random.default_rng(seed)
+    clip = dataclasses.replace(awkward_clips()["prime-length"].slice(0, 60), frame_time=1 / 12)
+    values = clip.values.copy()
+    full = 2 * np.pi / clip.skeleton.radians_per_angle
+    for channels in euler_items(clip.skeleton):
+        values[:, channels] += (
+            full * rng.integers(-2, 3, (2, len(channels)))[(np.arange(60) > rng.integers(60)).astype(int)]
+        )
+        flipped = rng.random(60) < 0.1
+        if len(channels) == 3:
+            a, b, c = values[flipped][:, channels].T
+            values[np.ix_(flipped, channels)] = np.stack([a + full / 2, full / 2 - b, c - full / 2], axis=1)
+    source = clip.with_values(values)
+    copy = _decoded(source, f"kine:effort={effort}", f"{metric}<={limit}")
+    assert _largest(metric, source, copy) <= limit
+
+
+@pytest.mark.parametrize("metric", metrics_for(Clip))
+def test_every_metric_is_a_target(metric: str) -> None:
+    clip = CLIPS["prime-length"]
+    if METRICS[metric].better != "lower":
+        pytest.skip("grows with quality")
+    first = METRICS[metric].measure(clip, _decoded(clip, "kine:error=0.5"))
+    limit = float(f"{max(first / 2, 1e-6):.3g}")
+    assert METRICS[metric].measure(clip, _decoded(clip, "kine", f"{metric}<={limit}")) <= limit
