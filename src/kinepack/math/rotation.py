@@ -140,17 +140,15 @@ def conjugate(quaternion: ArrayLike) -> Array:
 
 def multiply(left: ArrayLike, right: ArrayLike) -> Array:
     """[..., 4] x [..., 4]: the rotation `right` first, then `left`, as the product of their matrices."""
-    left, right = np.broadcast_arrays(_floats(left), _floats(right))
-    (ax, ay, az, aw), (bx, by, bz, bw) = np.moveaxis(left, -1, 0), np.moveaxis(right, -1, 0)
-    return np.stack(
-        [
-            aw * bx + ax * bw + ay * bz - az * by,
-            aw * by - ax * bz + ay * bw + az * bx,
-            aw * bz + ax * by - ay * bx + az * bw,
-            aw * bw - ax * bx - ay * by - az * bz,
-        ],
-        axis=-1,
-    )
+    left, right = _floats(left), _floats(right)
+    ax, ay, az, aw = (left[..., i] for i in range(4))
+    bx, by, bz, bw = (right[..., i] for i in range(4))
+    result = np.empty(np.broadcast_shapes(left.shape, right.shape))
+    result[..., 0] = aw * bx + ax * bw + ay * bz - az * by
+    result[..., 1] = aw * by - ax * bz + ay * bw + az * bx
+    result[..., 2] = aw * bz + ax * by - ay * bx + az * bw
+    result[..., 3] = aw * bw - ax * bx - ay * by - az * bz
+    return result
 
 
 def continuous(quaternion: ArrayLike) -> Array:
@@ -202,12 +200,13 @@ def matrix_to_quaternion(matrix: ArrayLike) -> Array:
 def euler_to_quaternion(angles: ArrayLike, order: str) -> Array:
     """[..., len(order)] -> [..., 4]."""
     angles, axes = _floats(angles), axes_of(order)
-    result = np.broadcast_to(np.array(IDENTITY), (*angles.shape[:-1], 4))
+    sines, cosines = np.sin(angles / 2), np.cos(angles / 2)
+    result: Array | None = None
     for position, axis in enumerate(axes):
         turn = np.zeros((*angles.shape[:-1], 4))
-        turn[..., axis], turn[..., 3] = np.sin(angles[..., position] / 2), np.cos(angles[..., position] / 2)
-        result = multiply(result, turn)
-    return result
+        turn[..., axis], turn[..., 3] = sines[..., position], cosines[..., position]
+        result = turn if result is None else multiply(result, turn)
+    return np.tile(IDENTITY, (*angles.shape[:-1], 1)) if result is None else result
 
 
 def quaternion_to_euler(quaternion: ArrayLike, order: str) -> Array:

@@ -17,6 +17,7 @@ from kinepack.transforms.tracks import (
     allowed_forms,
     forward_turn,
     slots_of,
+    turn_quaternions,
 )
 
 HANDICAP = 1.03
@@ -37,8 +38,9 @@ def choose_forms(clip: Clip, steps: Array, length: int) -> list[TurnForm]:
 
 def _best_form(clip: Clip, turn: Turn, steps: Array, length: int) -> TurnForm:
     best: tuple[float, TurnForm] | None = None
+    quaternions = turn_quaternions(clip, turn)
     for form in allowed_forms(clip.skeleton, turn):
-        costs = _costs(forward_turn(clip, turn, form) / steps, length)
+        costs = _costs(forward_turn(clip, turn, form, quaternions) / steps, length)
         total = float(costs.sum()) * (1.0 if form == VECTOR else HANDICAP)
         if best is None or total < best[0]:
             best = (total, TurnForm(form, _order(costs, form)))

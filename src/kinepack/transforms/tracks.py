@@ -156,13 +156,13 @@ def _axis_quaternion(axis: int, angle: Array) -> Array:
     return result
 
 
-def forward_turn(clip: Clip, turn: Turn, form: int) -> Array:
-    """[frames, 3] the numbers of a form, before ordering."""
-    quaternions = turn_quaternions(clip, turn)
-    if form == VECTOR:
-        return _unwound_vector(rotation.multiply(rotation.conjugate(turn.rest), quaternions))
+def forward_turn(clip: Clip, turn: Turn, form: int, quaternions: Array | None = None) -> Array:
+    """[frames, 3] the numbers of a form, before ordering; `quaternions` if the turn's are known."""
     if form == EULER:
         return rotation.unwrap_euler(clip.values[:, turn.channels] * clip.skeleton.radians_per_angle)
+    quaternions = turn_quaternions(clip, turn) if quaternions is None else quaternions
+    if form == VECTOR:
+        return _unwound_vector(rotation.multiply(rotation.conjugate(turn.rest), quaternions))
     axis = form - HEADING_X
     twist = np.zeros_like(quaternions)
     twist[:, axis], twist[:, 3] = quaternions[:, axis], quaternions[:, 3]
