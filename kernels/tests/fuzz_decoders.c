@@ -185,6 +185,94 @@ static void fuzz_mesh(const uint8_t *data, size_t size)
     free(states), free(weights), free(q), free(past), free(predictors), free(values), free(steps);
 }
 
+/* A `kine` segment from noise with and without ends of tracks, and all that follows it: synthesis, poses, branches. */
+static void fuzz_kine(const uint8_t *data, size_t size)
+{
+    size_t frames = 1 + next(90), tracks = 3 * next(4), blocks = 0, written;
+    uint32_t ends = next(2), unit = 1 + next(8) + (next(50) ? 0 : 64);
+    int32_t *q = buffer(frames * tracks, 4), *weights = buffer(27 * 3 + 3, 4), *runs = buffer(3 * tracks, 4);
+    uint32_t *lengths = buffer(frames, 4), *states = random_states(27 * 264 + 27 + 144 + 264), *places = buffer(tracks, 4);
+    uint8_t *classes = buffer(tracks, 1), *logs = buffer(frames * tracks, 1), *out = buffer(300, 1);
+    int16_t *model = buffer(8 * 9 + 6 * 16, 2);
+    size_t scratch_size = frames + 1 + (frames + 1) / 2 * (2 + frames);
+    double *steps = buffer(tracks, 8), *offsets = buffer(tracks, 8), *scratch = buffer(scratch_size, 8);
+    double *rows = buffer(tracks * frames, 8), *values = buffer(frames * (4 + tracks), 8);
+    uint32_t *starts = buffer(tracks + 1, 4), *regressors = buffer(tracks, 4);
+    int32_t *turns = buffer(13 * tracks, 4), *branch = buffer(9, 4);
+    double *rests = buffer(4 * tracks, 8), *links = buffer(tracks, 8);
+    for (size_t i = 0; i < 8 * 9 + 6 * 16; i++)
+        model[i] = (int16_t)(next(512) - 100);
+    for (size_t t = 0; t < tracks; t++) {
+        classes[t] = (uint8_t)(next(6) + (next(2000) == 0));
+        steps[t] = next(50) ? 0.01 : 1e300;
+        places[t] = (uint32_t)t;
+        starts[t + 1] = starts[t] + (t > 0);
+        regressors[starts[t]] = next((uint32_t)t + 1 + (next(900) == 0));
+        rests[4 * (t / 3) + 3] = 1;
+    }
+    for (size_t i = 0; i < tracks / 3; i++) {
+        int32_t *turn = turns + 13 * i, kind = (int32_t)next(3);
+        turn[0] = kind == 2 ? 0 : (int32_t)next(5);
+        turn[4] = kind;
+        for (int32_t a = 0; a < 3; a++) {
+            turn[1 + a] = turn[9 + a] = a;
+            turn[5 + a] = (int32_t)(3 * i) + a;
+        }
+        turn[8] = (int32_t)tracks;
+        turn[12] = (int32_t)(3 * i);
+    }
+    if (kp_kine_decode(data, size, q, frames, tracks, lengths, frames, &blocks, classes, unit, next(257), model, ends,
+                       states, weights, logs, runs) == KP_OK || next(2)) {
+        if (!blocks) {
+            blocks = 1;
+            lengths[0] = (uint32_t)frames;
+        }
+        kp_kine_encode(q, frames, tracks, lengths, blocks, classes, unit, 60, model, ends, states, weights, logs, runs, out,
+                       300, &written);
+        kp_kine_synthesise(q, frames, tracks, lengths, blocks, steps, offsets, starts, regressors, links, places, scratch,
+                           scratch_size, rows);
+    }
+    if (tracks)
+        kp_kine_pose(rows, frames, frames, tracks + 1, turns, rests, tracks / 3, NULL, NULL, 0, 57.3, next(2), values);
+    branch[0] = (int32_t)next(100) - 2;
+    branch[1] = (int32_t)next(100);
+    branch[2] = tracks ? 3 : 1;
+    branch[4] = tracks ? 1 : 0;
+    branch[5] = tracks ? 2 : 0;
+    branch[6] = (int32_t)next(9) - 4;
+    kp_kine_branches(values, frames, tracks + 1, branch, 1, 57.3);
+    free(q), free(weights), free(runs), free(lengths), free(states), free(places), free(classes), free(logs), free(out);
+    free(model), free(steps), free(offsets), free(scratch), free(rows), free(values), free(starts), free(regressors);
+    free(turns), free(branch), free(rests), free(links);
+}
+
+/* The two lossless coders of `kine` on noise. */
+static void fuzz_exact(const uint8_t *data, size_t size)
+{
+    size_t frames = next(40), channels = next(5);
+    int64_t *numbers = buffer(frames * channels, 8);
+    uint8_t *powers = buffer(frames * channels, 1), *varies = buffer(channels, 1), *digits = buffer(channels, 1);
+    int8_t *scales = buffer(channels, 1);
+    int32_t *taps = buffer(8 * channels, 4);
+    uint32_t *starts = buffer(channels + 1, 4), *states = buffer(kp_kine_exact_states(), 4);
+    uint64_t *history = buffer(channels * kp_kine_exact_history() / 8 + 1, 8);
+    kp_exact_link *links = buffer(channels, sizeof *links);
+    for (size_t c = 0; c < channels; c++) {
+        varies[c] = (uint8_t)next(2);
+        digits[c] = (uint8_t)next(33);
+        scales[c] = (int8_t)next(42);
+        starts[c + 1] = starts[c] + (c > 0);
+        links[starts[c]] = (kp_exact_link){(int32_t)next((uint32_t)c + 1), (int32_t)next(64) - 32, (int32_t)next(12)};
+        for (int i = 0; i < 8; i++)
+            taps[8 * c + i] = (int32_t)next(1 << 15) - (1 << 14);
+    }
+    kp_kine_exact_decode(data, size, numbers, powers, frames, channels, taps, varies, starts, links, states, history);
+    int64_t *room = buffer(kp_kine_numbers_room(digits, channels), 8);
+    kp_kine_numbers_decode(data, size, numbers, frames, channels, digits, scales, room);
+    free(numbers), free(powers), free(varies), free(digits), free(scales), free(taps), free(starts), free(states);
+    free(history), free(links), free(room);
+}
+
 int main(int argc, char **argv)
 {
     long rounds = argc > 1 ? atol(argv[1]) : 2000;
@@ -200,6 +288,8 @@ int main(int argc, char **argv)
         fuzz_kinematics();
         fuzz_faces(data, size);
         fuzz_mesh(data, size);
+        fuzz_kine(data, size);
+        fuzz_exact(data, size);
         free(data);
     }
     printf("%ld rounds\n", rounds);

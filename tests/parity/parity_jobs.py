@@ -21,7 +21,14 @@ class Size:
     """A size_t that the kernel writes: four bytes in wasm, eight natively."""
 
 
-Argument = int | float | Array | Size | None
+@dataclass(frozen=True)
+class Scratch:
+    """Room for a kernel's own use, which may hold pointers and is not compared."""
+
+    words: int
+
+
+Argument = int | float | Array | Size | Scratch | None
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ def run_native(job: Job) -> Outcome:
         if isinstance(argument, Size):
             buffers.append(np.zeros(1, np.uint64))
             values.append(ffi.from_buffer("size_t[]", buffers[-1]))
+        elif isinstance(argument, Scratch):
+            values.append(ffi.new("int64_t[]", argument.words))
         elif isinstance(argument, np.ndarray):
             buffers.append(argument.copy())
             values.append(pointer(buffers[-1]))
@@ -78,6 +87,8 @@ def _describe(job: Job, blob: bytearray) -> dict[str, Any]:
 def _bytes(argument: Argument) -> bytes | None:
     if isinstance(argument, Size):
         return bytes(4)
+    if isinstance(argument, Scratch):
+        return bytes(8 * argument.words)
     return argument.tobytes() if isinstance(argument, np.ndarray) else None
 
 
@@ -91,6 +102,8 @@ def _outcomes(jobs: list[Job], data: bytes) -> list[Outcome]:
             if before is not None:
                 buffer = data[start : start + len(before)]
                 start += len(before)
+                if isinstance(argument, Scratch):
+                    continue
                 buffers.append(buffer + bytes(4) if isinstance(argument, Size) else buffer)
         outcomes.append((status, buffers))
     return outcomes

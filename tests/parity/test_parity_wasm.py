@@ -11,10 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parity_jobs import Job, Outcome, Size, run_native, run_wasm
+from parity_jobs import Job, Outcome, Scratch, Size, run_native, run_wasm
 
-from kinepack._kernels._binding import lib
+from kinepack._kernels._binding import ffi, lib
+from kinepack._kernels._kine import Coefficients, SegmentModel, kine_encode
+from kinepack.codecs._kine.analysis import analyse, quantise
+from kinepack.codecs._kine.synthesis import Synthesis, segment_models
+from kinepack.codecs.kine import BUDGETS
 from kinepack.entropy.models import BinaryModel, IntegerModel
+from kinepack.testing import awkward_clips
 
 BUILD = Path(__file__).parents[2] / "kernels" / "build_wasm.py"
 RNG = np.random.default_rng(20)
@@ -126,12 +131,71 @@ def lifting_jobs() -> list[Job]:
     return jobs
 
 
+def kine_jobs() -> list[Job]:
+    """The clip codec from levels to channels, on a coded clip and on noise, in all its versions."""
+    clip, jobs = awkward_clips()["prime-length"], list[Job]()
+    for ends in (True, False):
+        analysis = analyse(clip, 0.05, points="joints", budget=BUDGETS["fast"])
+        (model,) = segment_models(clip.skeleton, analysis.setup, ends=ends)
+        for (coefficients,) in quantise(analysis, [model], 60):
+            jobs += _segment_jobs(coefficients, model)
+    synthesis = Synthesis(clip.skeleton, analysis.setup)
+    tables, frames, channels = synthesis.tables, len(coefficients.levels), clip.values.shape[1]
+    prediction, longest = synthesis.prediction, int(coefficients.lengths.max())
+    scratch = np.zeros(longest + 1 + (longest + 1) // 2 * (2 + longest))
+    tracks = np.zeros((len(synthesis.places) + len(synthesis.still), frames))
+    levels = (coefficients.levels, *coefficients.levels.shape, coefficients.lengths, len(coefficients.lengths))
+    numbers = (synthesis.steps, synthesis.moving_offsets, *prediction, synthesis.places)
+    jobs.append(Job("kp_kine_synthesise", (*levels, *numbers, scratch, len(scratch), tracks)))
+    turned, values = RNG.normal(0, 2, tracks.shape), np.zeros((frames, channels))
+    for form in range(5):
+        turns = tables.turns.copy()
+        turns[:, 0] = form
+        for continuous in (0, 1):
+            shape = (frames, frames, channels, turns, tables.rests, len(turns), tables.plain, tables.scales)
+            rest = (len(tables.plain), tables.per_angle, continuous, values)
+            jobs.append(Job("kp_kine_pose", (turned, *shape, *rest)))
+    angles = RNG.normal(0, 300, (frames, channels))
+    branches = np.array([[0, frames // 2, 3, 0, 1, 2, 3, -1, 5], [2, frames, 1, 3, 0, 0, -7, 0, 0]], np.int32)
+    jobs.append(Job("kp_kine_branches", (angles, frames, channels, branches, 2, 57.29577951308232)))
+    return jobs
+
+
+def _segment_jobs(coefficients: Coefficients, model: SegmentModel) -> list[Job]:
+    frames, tracks = coefficients.levels.shape
+    states, weights = model.prior.states.copy(), model.prior.weights.copy()
+    shared = (model.classes, model.unit, model.quality, model.prior.model, int(model.ends), states, weights)
+    logs, runs, out = np.zeros(frames * tracks, np.uint8), np.zeros(3 * tracks, np.int32), np.zeros(9000, np.uint8)
+    levels = (coefficients.levels, frames, tracks, coefficients.lengths, len(coefficients.lengths))
+    jobs = [Job("kp_kine_encode", (*levels, *shared, logs, runs, out, len(out), Size()))]
+    data = np.frombuffer(kine_encode(coefficients, model), np.uint8)
+    for bytes_ in (data, RNG.integers(0, 256, 400).astype(np.uint8)):
+        room = (np.zeros((frames, tracks), np.int32), frames, tracks, np.zeros(frames, np.uint32), frames, Size())
+        jobs.append(Job("kp_kine_decode", (bytes_, len(bytes_), *room, *shared, logs, runs)))
+    return jobs
+
+
+def exact_jobs() -> list[Job]:
+    """Lossless numbers of `kine`, and their decoding from noise."""
+    frames, channels = 40, 3
+    numbers = np.cumsum(RNG.integers(-900, 900, (frames, channels)), axis=0)
+    digits, scales = np.array([0, 6, 0], np.uint8), np.array([9, 9, 9], np.int8)
+    room = Scratch(int(lib.kp_kine_numbers_room(ffi.from_buffer("uint8_t[]", digits), channels)))
+    out = np.zeros(4000, np.uint8)
+    shape = (frames, channels, digits, scales, room)
+    noise = RNG.integers(0, 256, 500).astype(np.uint8)
+    return [
+        Job("kp_kine_numbers_encode", (numbers, *shape, out, len(out), Size())),
+        Job("kp_kine_numbers_decode", (noise, len(noise), np.zeros_like(numbers), *shape)),
+    ]
+
+
 def assert_same(job: Job, native: Outcome, wasm: Outcome) -> None:
     assert native[0] == wasm[0], job.function
     assert native[1] == wasm[1], job.function
 
 
-@pytest.mark.parametrize("make", [encoder_jobs, decoder_jobs, kinematics_jobs, lifting_jobs])
+@pytest.mark.parametrize("make", [encoder_jobs, decoder_jobs, kinematics_jobs, lifting_jobs, kine_jobs, exact_jobs])
 def test_native_and_wasm_leave_the_same_bytes(wasm: Path, tmp_path: Path, make: object) -> None:
     assert callable(make)
     jobs: list[Job] = make()
