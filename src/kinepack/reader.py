@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinepack.codecs.base import (
     CODECS,
@@ -75,6 +76,14 @@ class ClipReader:
         """Frames start..stop-1, from the lowest `layers` layers; only their segments are read."""
         window = self._window(start, stop)
         return self._decode(window, list(segments_in(self.record, *window, layers)))
+
+    def decode_channels(
+        self, joints: Iterable[str | int], start: int = 0, stop: int | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Values [frames] by "joint.kind" of some joints alone; the wavelet codecs decode nothing else."""
+        window = self._window(start, stop)
+        stream = self._stream(self._segments(list(segments_in(self.record, *window))))
+        return self.codec.decode_channels(stream, joints, window, self._file.limits)
 
     def decode_time(self, begin_s: float, end_s: float) -> Model:
         """The frames from `begin_s` up to `end_s` seconds."""
@@ -150,8 +159,10 @@ class ClipReader:
         return start, stop
 
     def _decode(self, window: Window, entries: list[SegmentEntry]) -> Model:
-        segments = [Segment(e.first, e.frames, self._file.container.segment(self._entry, e), e.layer) for e in entries]
-        return self.codec.decode(self._stream(segments), window, self._file.limits)
+        return self.codec.decode(self._stream(self._segments(entries)), window, self._file.limits)
+
+    def _segments(self, entries: list[SegmentEntry]) -> list[Segment]:
+        return [Segment(e.first, e.frames, self._file.container.segment(self._entry, e), e.layer) for e in entries]
 
     def _stream(self, segments: list[Segment]) -> Stream:
         r = self.record

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import kinepack
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.wavelet import Wavelet, WaveletCodec
 from kinepack.codecs.wavelet_ik import WaveletIk, effector_joints
 from kinepack.codecs.wavelet_optimized import WaveletOptimized
 from kinepack.entropy.coefficient_codes import Part, decode_block, encode_block
-from kinepack.errors import BitstreamError, ConfigError
+from kinepack.errors import BitstreamError, ConfigError, UsageError
 from kinepack.limits import DEFAULT_LIMITS
 from kinepack.math import ik
 from kinepack.math.kinematics import bone_weights, forward_kinematics, jacobian
@@ -22,7 +23,17 @@ from kinepack.samples import human
 from kinepack.testing import awkward_clips
 from kinepack.transforms import lifting
 from kinepack.transforms import wavelet_window as wavelet
-from kinepack.transforms.contacts import Contacts, corrected, decode_contacts, encode_contacts
+from kinepack.transforms.contacts import (
+    Contacts,
+    anchored,
+    corrected,
+    decode_contacts,
+    drift,
+    encode_contacts,
+    find_contacts,
+    remainders,
+    stiller,
+)
 from kinepack.transforms.wavelet_annealing import anneal, largest_of_each, magnitude_order
 from kinepack.transforms.wavelet_selection import channel_scale, keep_largest, standard_scores
 
@@ -94,6 +105,21 @@ def test_one_limb_decodes_without_the_others(id: str, walk: Clip) -> None:
     wanted = [i for i, c in enumerate(walk.skeleton.channels) if c.joint in (3, 4)]
     assert len(found) == len(wanted)
     assert np.array_equal(np.stack(list(found.values()), axis=1), whole.values[20:90][:, wanted])
+
+
+@pytest.mark.parametrize("id", [*FAMILY, "delta-lzma"])
+def test_one_joint_of_a_file(id: str, walk: Clip) -> None:
+    """Also with codecs that have to decode everything for it."""
+    with kinepack.open(kinepack.compress(walk, id)) as file:
+        whole, joint = file[0].decode(10, 40), walk.skeleton.joints[3].name
+        found = file[0].decode_channels([joint], 10, 40)
+        assert file[0].decode_channels([]) == {}
+        with pytest.raises(UsageError):
+            file[0].decode_channels(["tail"])
+    assert isinstance(whole, Clip)
+    kinds = walk.skeleton.channels_of(3)
+    assert list(found) == [f"{joint}.{kind}" for kind in kinds]
+    assert all(np.array_equal(found[f"{joint}.{kind}"], whole.values[:, i]) for kind, i in kinds.items())
 
 
 @pytest.mark.parametrize("id", FAMILY)
@@ -184,6 +210,22 @@ def test_feet_slide_less_with_correction(walk: Clip) -> None:
 def test_ik_needs_joints_that_angles_move() -> None:
     with pytest.raises(ConfigError):
         WaveletIk().encode(awkward_clips()["quaternions"])
+
+
+def test_paths_in_contacts_are_drawn_together_by_what_coding_adds() -> None:
+    """A path keeps its shape, loses as much extent in every contact, and vanishes where it has less."""
+    noise = np.random.default_rng(5)
+    points = np.cumsum(noise.normal(scale=0.01, size=(60, 1, 3)), axis=0)
+    contacts = find_contacts(points, 1 / 120, still_cm_s=1e6, step_cm=0.05)
+    assert contacts.spans.tolist() == [[0, 60]]
+    differences = remainders(points, contacts, 0.05)
+    extent = np.sqrt((differences**2).sum(-1).mean())
+    less = stiller(differences, contacts, extent / 4)
+    assert np.allclose(less, 0.75 * differences)
+    assert not stiller(differences, contacts, 2 * extent).any()
+    assert np.abs(drift(np.ones((60, 1, 3)), contacts)).max() < 0.02
+    moved = anchored(contacts, points + 1.0, 0.05).anchors - contacts.anchors
+    assert (moved == 20).all()
 
 
 def test_contacts_round_trip_and_fade() -> None:

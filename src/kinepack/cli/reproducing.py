@@ -37,7 +37,7 @@ def reproduce(
     """Print a paper's tables beside our figures on the same clips: published, ours, and why they differ.
 
     bap: Tables 1 and 2 of "Model Dependent Power Aware Compression Algorithms" and Table 1 of "BAP Sparsing".
-    cpca: the shape of Tables 2 and 3 and Figures 4, 6, 9 and 10 of "Simple and efficient compression of animation
+    cpca: the shape of Tables 2 and 3 and Figures 1, 4 to 7, 9 and 10 of "Simple and efficient compression of animation
     sequences", on the mesh sequences in the data folder.
     wavelet: Tables 1 and 2, Figure 2 and sections 6.2 and 6.3 of "Adapting Wavelet Compression to Human Motion
     Capture Clips".
@@ -45,25 +45,20 @@ def reproduce(
     Examples:
     kinepack reproduce bap --data cmu/
     kinepack reproduce bap --data cmu/ --count -o figures.html
-    kinepack reproduce cpca --data meshes/
+    kinepack reproduce cpca --data meshes/ -o figures.html
     kinepack reproduce wavelet --data cmu/ -o figures.html
     """
     from kinepack.errors import UsageError
     from kinepack.reproduce.clips import data_folder
 
-    if paper == "cpca":
-        from kinepack.cli.reproducing_meshes import reproduce_cpca
-
-        reproduce_cpca(data_folder(data), json=json)
-        return
-    if paper not in ("bap", "wavelet"):
+    if paper not in ("bap", "cpca", "wavelet"):
         raise UsageError(f"there is nothing to reproduce under {paper!r}", hint="there are: bap, cpca, wavelet")
     if output is not None:
         check_output(output, *HTML)
-    if paper == "wavelet":
-        _wavelet(data_folder(data), output=output, json=json)
-        return
-    _bap(data_folder(data), count=count, output=output, json=json)
+    if paper == "bap":
+        _bap(data_folder(data), count=count, output=output, json=json)
+    else:
+        (_wavelet if paper == "wavelet" else _cpca)(data_folder(data), output=output, json=json)
 
 
 def _bap(folder: Path, *, count: bool, output: Path | None, json: bool) -> None:
@@ -72,19 +67,28 @@ def _bap(folder: Path, *, count: bool, output: Path | None, json: bool) -> None:
 
     _measure(lambda step: cells(folder, count=count, progress=step), reason, json=json)
     if output is not None:
-        _draw(folder, output, figures_page)
+        _draw(output, lambda step: figures_page(folder, step))
+
+
+def _cpca(folder: Path, *, output: Path | None, json: bool) -> None:
+    from kinepack.cli.reproducing_meshes import reproduce_cpca
+    from kinepack.reproduce.cpca_figures import figures_page
+
+    found = reproduce_cpca(folder, json=json)
+    if output is not None:
+        _draw(output, lambda step: figures_page(found, folder, step))
 
 
 def _wavelet(folder: Path, *, output: Path | None, json: bool) -> None:
     from kinepack.reproduce.wavelet import cells, reason
     from kinepack.reproduce.wavelet_figures import figures_page
 
-    _measure(lambda step: cells(folder, progress=step), reason, json=json)
+    found = _measure(lambda step: cells(folder, progress=step), reason, json=json)
     if output is not None:
-        _draw(folder, output, figures_page)
+        _draw(output, lambda step: figures_page(found, folder, step))
 
 
-def _measure(cells: Callable[[Step], Iterable[Cell]], reason: Callable[[str], str], *, json: bool) -> None:
+def _measure(cells: Callable[[Step], Iterable[Cell]], reason: Callable[[str], str], *, json: bool) -> list[Cell]:
     with progress("Measuring", printing=json) as step:
         found = []
         for cell in cells(step):
@@ -93,6 +97,7 @@ def _measure(cells: Callable[[Step], Iterable[Cell]], reason: Callable[[str], st
                 emit_json(dataclasses.asdict(cell))
     if not json:
         _emit(found, reason)
+    return found
 
 
 def _emit(found: Sequence[Cell], reason: Callable[[str], str]) -> None:
@@ -117,9 +122,9 @@ def _off(cell: Cell) -> str:
     return f"{100 * (cell.ours / cell.published - 1):+.1f} %"
 
 
-def _draw(folder: Path, output: Path, figures_page: Callable[[Path, Step], str]) -> None:
+def _draw(output: Path, figures_page: Callable[[Step], str]) -> None:
     from kinepack.container.writer import write_atomically
 
     with progress("Drawing") as step:
-        write_atomically(output, figures_page(folder, step).encode())
-    say(f"{output}: four figures")
+        write_atomically(output, figures_page(step).encode())
+    say(f"{output}: the figures")

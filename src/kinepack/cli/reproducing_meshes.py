@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kinepack.cli.console import emit_json, emit_table, number, progress
 
+if TYPE_CHECKING:
+    from kinepack.reproduce.cpca import Figure
 
-def reproduce_cpca(folder: Path, *, json: bool) -> None:
+PARTS = ("connectivity", "basis", "weights", "means", "index")
+
+
+def reproduce_cpca(folder: Path, *, json: bool) -> list[Figure]:
     from kinepack.reproduce.cpca import TABLE_2, figures
 
     found = []
@@ -18,7 +24,7 @@ def reproduce_cpca(folder: Path, *, json: bool) -> None:
             if json:
                 emit_json(dataclasses.asdict(figure))
     if json:
-        return
+        return found
     published = [
         (name, *map(str, (k, c, star or "-")), number(size), number(error)) for name, size, error, star, c, k in TABLE_2
     ]
@@ -26,6 +32,12 @@ def reproduce_cpca(folder: Path, *, json: bool) -> None:
     emit_table(heads, published, title="Table 2 as published, 18 bits in some rows and 32 in others", left=1)
     for table in dict.fromkeys(figure.table for figure in found):
         own = [f for f in found if f.table == table]
-        lines = [(f.sequence, f.settings, *map(number, (f.bpvf, f.d_a, f.encode_s, f.decode_fps))) for f in own]
-        heads = ("sequence", "codec", "bpvf", "d_a %", "encode s", "decode fps")
-        emit_table(heads, lines, title=f"{table}, ours; 18 bits unless q_c or q_w says otherwise", left=2)
+        measured = [
+            (f.sequence, f.settings, *map(number, (f.bpvf, f.d_a, f.kg, f.encode_s, f.decode_fps))) for f in own
+        ]
+        measured_heads = ("sequence", "codec", "bpvf", "d_a %", "KG %", "encode s", "decode fps")
+        emit_table(measured_heads, measured, title=f"{table}, ours; 18 bits unless q_c or q_w says otherwise", left=2)
+    split = [f for f in found if f.table == "Tables 2 and 3"]
+    terms = [(f.sequence, f.settings, *(number(f.parts.get(part, 0.0)) for part in PARTS)) for f in split]
+    emit_table(("sequence", "codec", *PARTS), terms, title="The terms of Eq. 3 to 5, bits per vertex and frame", left=2)
+    return found

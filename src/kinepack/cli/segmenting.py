@@ -88,12 +88,10 @@ def _file(mesh: MeshSequence, index: NDArray[np.int32], suffix: str) -> bytes:
 
 
 def _draw(mesh: MeshSequence, index: NDArray[np.int32], k: int, c: int, folder: Path) -> None:
-    import numpy as np
-
     from kinepack.codecs.mesh_cpca import MeshCpca
     from kinepack.container.writer import write_atomically
     from kinepack.model import MeshSequence
-    from kinepack.report.segmentation import clusters_png, d_f_png, errors_png
+    from kinepack.report.segmentation import clusters_png, d_f_png, error_scale, errors_png
 
     bits = {f"q_c = q_w = {q}": q for q in (12, 14, 16, 18)}
     copies = {}
@@ -103,7 +101,7 @@ def _draw(mesh: MeshSequence, index: NDArray[np.int32], k: int, c: int, folder: 
         assert isinstance(copy, MeshSequence)
         copies[name] = copy
     frame = mesh.frames // 2
-    most = float(np.linalg.norm(np.ptp(mesh.vertices[frame], axis=0))) / 200
+    most = error_scale(mesh, list(copies.values()), frame)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "clusters.png", clusters_png(mesh, index))
     write_atomically(folder / "errors.png", errors_png(mesh, list(copies.values()), frame, most))

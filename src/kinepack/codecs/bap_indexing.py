@@ -16,6 +16,7 @@ Mobile Computers, sections 2 and 3. Deviations:
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -32,6 +33,7 @@ from kinepack.codecs.base import (
     Window,
     decode_segments,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.codecs.mpeg4_float import double_precision, single_precision
@@ -41,18 +43,19 @@ from kinepack.model import Clip, Model
 from kinepack.params import param
 from kinepack.transforms.indexing import SELECTIVE, Indexing, Stretch, index_motion, stretches
 from kinepack.transforms.levels import channel_levels
+from kinepack.transforms.sparsing import Thresholds
 
 SETUP = struct.Struct("<BHI")
 """b, FDF, n_d (0: all rows)."""
 AVERAGING = ("selective", "weighted")
+Pack = Callable[[NDArray[np.float64], list[Stretch], Indexing], bytes]
+"""From the first pose and the tables and indices of a segment to its bytes."""
 
 
 @dataclass(frozen=True)
-class BapIndexing(Codec):
-    """Table look-ups in place of numbers."""
+class IndexingCodec(Codec):
+    """What codecs of table look-ups share: their settings, and how segments are indexed."""
 
-    id: ClassVar[str] = "bap-indexing"
-    title: ClassVar[str] = "BAP-indexing: frame differences as indices into look-up tables"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 
     bits: int = param(8, "b, bits of an index; stored in whole bytes", unit="bit", low=1, high=16)
@@ -62,18 +65,7 @@ class BapIndexing(Codec):
     averaging: str = param("selective", "mean of a bucket: of its lowest level alone, or weighted", choices=AVERAGING)
     eta: float = param(2.0, "weighted: a number counts 1 / level^eta", low=0.0, high=64.0)
     closed_loop: bool = param(True, "carry quantisation errors forward; off to match the paper")
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
-
-    def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
-        single_precision(source.values)
-        how, levels = self.indexing(source), channel_levels(source.skeleton)
-        segments = []
-        for start, stop in segment_ranges(source, self.segment_s):
-            x = source.values[start:stop]
-            found, _ = index_motion(x, levels, how)
-            segments.append(Segment(start, stop - start, _pack(x[0], found, how.bits)))
-        setup = SETUP.pack(how.bits, how.fdf, how.rows_per_table)
-        return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
+    segment_s: float = segment_setting()
 
     def indexing(self, source: Clip) -> Indexing:
         """The settings, for a clip that has the columns they name."""
@@ -81,6 +73,30 @@ class BapIndexing(Codec):
             raise ConfigError(f"fdf={self.fdf}, but the clip has {source.values.shape[1]} channels")
         eta = SELECTIVE if self.averaging == "selective" else self.eta
         return Indexing(self.bits, self.n_d, self.fdf, self.rqt, eta, self.closed_loop)
+
+    def indexed(self, source: Clip, how: Indexing, pack: Pack, rule: Thresholds | None = None) -> list[Segment]:
+        """The segments of a clip, written by `pack`; `rule` says which values are released."""
+        single_precision(source.values)
+        levels, segments = channel_levels(source.skeleton), []
+        for start, stop in segment_ranges(source, self.segment_s):
+            x = source.values[start:stop]
+            found, _ = index_motion(x, levels, how, rule)
+            segments.append(Segment(start, stop - start, pack(x[0], found, how)))
+        return segments
+
+
+@dataclass(frozen=True)
+class BapIndexing(IndexingCodec):
+    """Table look-ups in place of numbers."""
+
+    id: ClassVar[str] = "bap-indexing"
+    title: ClassVar[str] = "BAP-indexing: frame differences as indices into look-up tables"
+
+    def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
+        how = self.indexing(source)
+        setup = SETUP.pack(how.bits, how.fdf, how.rows_per_table)
+        segments = self.indexed(source, how, _pack)
+        return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
@@ -116,9 +132,9 @@ def segment_size(rows: int, width: int, *, fdf: int, bits: int, tables: int) -> 
     return 4 * width + tables * (4 << bits) + rows * (4 * fdf + -(-bits // 8) * (width - fdf))
 
 
-def _pack(first: NDArray[np.float64], found: list[Stretch], bits: int) -> bytes:
+def _pack(first: NDArray[np.float64], found: list[Stretch], how: Indexing) -> bytes:
     """The first pose; then for each stretch its table, and for each row FDF floats and the indices."""
-    dtype = "<u1" if bits <= 8 else "<u2"
+    dtype = "<u1" if how.bits <= 8 else "<u2"
     parts = [first.astype("<f4").tobytes()]
     for stretch in found:
         parts.append(stretch.table.values.astype("<f4").tobytes())

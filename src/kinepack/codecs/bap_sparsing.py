@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, segment_ranges
+from kinepack.codecs.base import Codec, Progress, Segment, Stream, Window, segment_ranges, segment_setting
 from kinepack.codecs.mpeg4_float import Mpeg4Float, single_precision
 from kinepack.codecs.mpeg4_predictive import decode_runs, pack_run
 from kinepack.entropy import fba
@@ -54,7 +54,7 @@ class BapSparsing(Codec):
     steps: str = param("alternative", "fba: step table", choices=TABLES)
     ranges: str = param("fitted", "fba: level ranges", choices=("fitted", "widest"))
     closed_loop: bool = param(True, "release the distance to what the decoder holds; off to match the paper")
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         segments = self._floats(source) if self.pipeline == "float" else self._fba(source)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kinepack.errors import Corrupt, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
-from kinepack.params import from_text, quality_axis, to_text, validate
+from kinepack.params import from_text, param, quality_axis, to_text, validate
 from kinepack.registry import Registry
 
 Progress = Callable[[float], None]
@@ -82,6 +82,27 @@ def width_of(layout: Layout) -> int:
     return len(layout.channels) if isinstance(layout, Skeleton) else layout.vertices * 3
 
 
+def chosen_channels(layout: Layout, joints: Iterable[str | int]) -> NDArray[np.int32]:
+    """The channels of some joints, rising."""
+    if not isinstance(layout, Skeleton):
+        raise UsageError("a mesh has no joints to decode alone")
+    wanted = {layout.index(joint) if isinstance(joint, str) else joint for joint in joints}
+    return np.array([i for i, channel in enumerate(layout.channels) if channel.joint in wanted], np.int32)
+
+
+def by_name(layout: Layout, channels: Iterable[int], columns: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Columns [frames, channels] by "joint.kind"; a free scalar goes by its name."""
+    assert isinstance(layout, Skeleton)
+    own = [layout.channels[channel] for channel in channels]
+    names = [c.name or f"{layout.joints[c.joint].name}.{c.kind}" for c in own]
+    return dict(zip(names, columns.T, strict=True))
+
+
+def segment_setting(default_s: float = 0.0, help: str = "length of a segment, 0 for one segment") -> Any:
+    """The declaration of a codec's `segment_s`, which `segment_ranges` takes."""
+    return param(default_s, help, unit="s", low=0.0, high=3600.0)
+
+
 def segment_ranges(source: Model, seconds: float) -> list[Window]:
     """Frame ranges of about `seconds` each (0: one range) that tile the source."""
     step = max(1, round(seconds / source.frame_time)) if seconds else source.frames
@@ -130,6 +151,18 @@ class Codec(ABC):
     @abstractmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:
         """Frames `window` (all by default) of a stream that holds at least the segments overlapping it."""
+
+    @classmethod
+    def decode_channels(
+        cls,
+        stream: Stream,
+        joints: Iterable[str | int],
+        window: Window | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> dict[str, NDArray[Any]]:
+        """Values [frames] by "joint.kind" of some joints; codecs that code channels apart decode no others."""
+        model, chosen = cls.decode(stream, window, limits), chosen_channels(stream.layout, joints)
+        return by_name(stream.layout, chosen, matrix_of(model)[:, chosen])
 
     def for_metric(self, metric: str) -> Codec:
         """These settings, turned to what a target of this metric is about where the codec can."""

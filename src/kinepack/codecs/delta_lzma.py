@@ -25,6 +25,7 @@ from kinepack.codecs.base import (
     layout_of,
     matrix_of,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.errors import ConfigError, Corrupt, Truncated
@@ -53,7 +54,7 @@ class DeltaLzma(Codec):
         quality="lower",
     )
     order: int = param(2, "how often differences over time are taken", low=0, high=3)
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Model, progress: Progress | None = None) -> Stream:
         layout = layout_of(source)

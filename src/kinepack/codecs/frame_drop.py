@@ -27,6 +27,7 @@ from kinepack.codecs.base import (
     Window,
     decode_segments,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.codecs.mpeg4_float import double_precision, single_precision
@@ -52,7 +53,7 @@ class FrameDrop(Codec):
 
     drop: float = param(0.5, "share of the frames that is dropped", low=0.0, high=0.999, quality="lower")
     fill: str = param("hold", "what stands in for a dropped frame", choices=FILLS)
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         poses, share = single_precision(source.values), max(1, round((1 - self.drop) * UNIT))

@@ -29,6 +29,7 @@ from kinepack.codecs.base import (
     Window,
     decode_segments,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.entropy import fba
@@ -59,7 +60,7 @@ class Mpeg4Dct16(Codec):
 
     bap_quant: int = param(1, "quantiser scale of the standard's table", low=1, high=31, quality="lower")
     steps: str = param("alternative", "step table", choices=TABLES)
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         carriers = carriers_of(source.skeleton)

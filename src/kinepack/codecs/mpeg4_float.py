@@ -28,13 +28,13 @@ from kinepack.codecs.base import (
     Window,
     decode_segments,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.entropy.float_frames import decode_poses, encode_poses
 from kinepack.errors import ConfigError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model
-from kinepack.params import param
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Mpeg4Float(Codec):
     title: ClassVar[str] = "float32 frame differences, arithmetic coded: the BAP papers' MPEG-4"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         poses = single_precision(source.values)

@@ -30,6 +30,7 @@ from kinepack.codecs.base import (
     Window,
     decode_segments,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.entropy import fba
@@ -59,7 +60,7 @@ class Mpeg4Predictive(Codec):
     ranges: str = param(
         "fitted", "level ranges: as wide as the motion needs, or the widest", choices=("fitted", "widest")
     )
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         carriers = carriers_of(source.skeleton)

@@ -31,6 +31,7 @@ from kinepack.codecs.base import (
     check_window,
     decode_segments,
     segment_ranges,
+    segment_setting,
 )
 from kinepack.errors import ConfigError, Corrupt, Truncated
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -55,7 +56,7 @@ class Pca(Codec):
 
     components: int = param(12, "eigenvectors kept, at most one per angle", low=1, high=4096, quality="higher")
     gzip: bool = param(True, "DEFLATE, gzip's algorithm, over the setup and each segment")
-    segment_s: float = param(4.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting(4.0)
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         angles, others = split_channels(source.skeleton)

@@ -23,12 +23,12 @@ from kinepack.codecs.base import (
     layout_of,
     matrix_of,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Model, Skeleton
-from kinepack.params import param
 
 
 def stored_dtype(layout: Layout) -> np.dtype[Any]:
@@ -44,7 +44,7 @@ class Raw(Codec):
     title: ClassVar[str] = "uncompressed numbers"
     lossless: ClassVar[bool] = True
 
-    segment_s: float = param(1.0, "length of a segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting(1.0, "length of a segment")
 
     def encode(self, source: Model, progress: Progress | None = None) -> Stream:
         layout = layout_of(source)

@@ -17,6 +17,7 @@ Mobile Computers, section 4. Deviations, besides those of `bap-indexing`:
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,24 +26,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack._kernels._bap import sparse_indexed_decode
-from kinepack.codecs.bap_indexing import AVERAGING, unpack_setup
+from kinepack.codecs.bap_indexing import IndexingCodec, unpack_setup
 from kinepack.codecs.base import (
-    Codec,
     Layers,
     Progress,
-    Segment,
     Stream,
     Window,
     decode_segments,
-    segment_ranges,
     width_of,
 )
-from kinepack.codecs.mpeg4_float import double_precision, single_precision
-from kinepack.errors import ConfigError, Corrupt, Truncated
+from kinepack.codecs.mpeg4_float import double_precision
+from kinepack.errors import Corrupt, Truncated
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model
 from kinepack.params import param
-from kinepack.transforms.indexing import DENSE, SELECTIVE, SPARSE, Indexing, Stretch, index_motion, stretches
+from kinepack.transforms.indexing import DENSE, SPARSE, Indexing, Stretch, stretches
 from kinepack.transforms.levels import channel_levels
 from kinepack.transforms.sparsing import thresholds
 
@@ -53,44 +51,27 @@ LARGEST_STEP = 60000.0
 
 
 @dataclass(frozen=True)
-class SparseIndexing(Codec):
+class SparseIndexing(IndexingCodec):
     """Indices of what is released, nothing of what is frozen."""
 
     id: ClassVar[str] = "sparse-indexing"
     title: ClassVar[str] = "sparse-indexing: indices where a parameter is released, nothing while it is frozen"
-    sources: ClassVar[tuple[type, ...]] = (Clip,)
 
     k: float = param(
         0.1, "K: a parameter is released at K * level standard deviations", low=0.0, high=10.0, quality="lower"
     )
-    bits: int = param(8, "b, bits of an index; stored in whole bytes", unit="bit", low=1, high=16)
-    n_d: int = param(0, "rows that share a table, 0 for all", unit="frames", low=0, high=1 << 30)
-    fdf: int = param(0, "leading columns that are kept as exact floats", low=0, high=65535)
-    rqt: float = param(10000.0, "resolution quantisation term M", low=1.0, high=1e9)
-    averaging: str = param("selective", "mean of a bucket: of its lowest level alone, or weighted", choices=AVERAGING)
-    eta: float = param(2.0, "weighted: a number counts 1 / level^eta", low=0.0, high=64.0)
-    closed_loop: bool = param(True, "carry quantisation errors forward; off to match the paper")
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
-        single_precision(source.values)
-        how, levels = self.indexing(source), channel_levels(source.skeleton)
-        rule = thresholds(np.diff(source.values, axis=0), levels, self.k)
-        segments = []
-        for start, stop in segment_ranges(source, self.segment_s):
-            x = source.values[start:stop]
-            found, _ = index_motion(x, levels, how, rule)
-            segments.append(Segment(start, stop - start, _pack(x[0], found, how)))
+        how = self.indexing(source)
+        rule = thresholds(np.diff(source.values, axis=0), channel_levels(source.skeleton), self.k)
         setup = SETUP.pack(how.bits, how.fdf, how.rows_per_table, how.half)
+        segments = self.indexed(source, how, _pack, rule)
         return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
 
     def indexing(self, source: Clip) -> Indexing:
-        """The settings, for a clip that has the columns they name."""
-        if self.fdf > source.values.shape[1]:
-            raise ConfigError(f"fdf={self.fdf}, but the clip has {source.values.shape[1]} channels")
+        """Tables are half floats where differences allow."""
         half = bool(np.ptp(source.values, axis=0).max() < LARGEST_STEP)
-        eta = SELECTIVE if self.averaging == "selective" else self.eta
-        return Indexing(self.bits, self.n_d, self.fdf, self.rqt, eta, self.closed_loop, half)
+        return dataclasses.replace(super().indexing(source), half=half)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:

@@ -29,9 +29,12 @@ from kinepack.codecs.base import (
     Segment,
     Stream,
     Window,
+    by_name,
     check_window,
+    chosen_channels,
     model_from,
     segment_ranges,
+    segment_setting,
 )
 from kinepack.entropy.coefficient_codes import Part, decode_block, encode_block
 from kinepack.errors import Corrupt, Truncated
@@ -53,6 +56,16 @@ SETUP = struct.Struct("<B")
 """1 if blocks are deflated, else 0."""
 FINER = 256
 """How much finer than 16 bits over a signal's range steps may become."""
+
+
+def gzip_setting() -> Any:
+    """The paper's optional last step."""
+    return param(True, "DEFLATE, gzip's algorithm, over each segment")
+
+
+def longest_segment_setting() -> Any:
+    """Long enough for the widest wavelets that pay."""
+    return segment_setting(32.0, "longest segment, 0 for one segment")
 
 
 @dataclass(frozen=True)
@@ -77,12 +90,8 @@ class WaveletCodec(Codec):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """Values [frames] by "joint.kind" of the channels of some joints; nothing else is decoded."""
-        skeleton = clip_skeleton(stream)
-        wanted = {skeleton.index(j) if isinstance(j, str) else j for j in joints}
-        chosen = np.array([i for i, c in enumerate(skeleton.channels) if c.joint in wanted], np.int32)
-        names = [f"{skeleton.joints[skeleton.channels[i].joint].name}.{skeleton.channels[i].kind}" for i in chosen]
-        return dict(zip(names, decode_signals(stream, chosen, window, limits).T, strict=True))
+        chosen = chosen_channels(stream.layout, joints)
+        return by_name(stream.layout, chosen, decode_signals(stream, chosen, window, limits))
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,8 @@ class Wavelet(WaveletCodec):
         2.0, "quantiser steps in the largest dropped coefficient; 0: 16 bits over each signal's range, as the paper",
         low=0.0, high=1000.0,
     )  # fmt: skip
-    gzip: bool = param(True, "DEFLATE, gzip's algorithm, over each segment")
-    segment_s: float = param(32.0, "longest segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    gzip: bool = gzip_setting()
+    segment_s: float = longest_segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         scale = channel_scale(source.skeleton)

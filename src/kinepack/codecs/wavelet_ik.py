@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.codecs.base import Progress, Segment, Stream, Window, check_window, model_from
+from kinepack.codecs.base import Progress, Segment, Stream, Window, by_name, check_window, chosen_channels, model_from
 from kinepack.codecs.wavelet import SETUP as BASE_SETUP
 from kinepack.codecs.wavelet import clip_skeleton, decode_signals, wavelet_stream
 from kinepack.codecs.wavelet_optimized import WaveletOptimized
@@ -39,11 +39,15 @@ from kinepack.params import param
 from kinepack.transforms import wavelet_window as wavelet
 from kinepack.transforms.contacts import (
     FADE,
+    Contacts,
+    anchored,
     corrected,
     decode_contacts,
+    drift,
     encode_contacts,
     find_contacts,
     remainders,
+    stiller,
 )
 from kinepack.transforms.wavelet_pursuit import pursue, weighted_form
 from kinepack.transforms.wavelet_selection import Quantized, keep_largest, quantize
@@ -55,6 +59,8 @@ FOOT_NAMES = ("foot", "feet", "toe", "ankle")
 ANCHOR_CM = 0.05
 """Step in which the places of contacts are stored."""
 LEAST_STEP_CM = 1e-4
+STILLER = 1.0
+"""RMS by which paths inside contacts are drawn together, in the RMS error that coding adds to them."""
 RELATIVE_RATIO = 0.35
 """r_IK as a part of r where it is not given; the paper's video has 16/30."""
 
@@ -91,22 +97,34 @@ class WaveletIk(WaveletOptimized):
 
     def _correction(self, points_cm: Array, frame_time: float) -> bytes:
         """Layer 1 of a segment: contacts, and how effectors move inside them."""
-        frames, count, _ = points_cm.shape
         contacts = find_contacts(points_cm, frame_time, still_cm_s=self.still_cm_s, step_cm=ANCHOR_CM)
-        differences = remainders(points_cm, contacts, ANCHOR_CM).reshape(frames, -1)
-        weights = np.repeat(contacts.inside(frames, count), 3, axis=1).astype(np.float64)
-        chosen = self._choose(differences, weights)
-        return encode_contacts(contacts, count) + encode_block(chosen.levels, chosen.codes, deflate=self.gzip)
+        differences = remainders(points_cm, contacts, ANCHOR_CM)
+        _, noise_cm = self._choose(differences, contacts)
+        chosen, _ = self._choose(stiller(differences, contacts, STILLER * noise_cm), contacts)
+        moved = chosen.values(np.ones(len(chosen.codes))).reshape(points_cm.shape)
+        contacts = anchored(contacts, points_cm - moved, ANCHOR_CM)
+        coefficients = encode_block(chosen.levels, chosen.codes, deflate=self.gzip)
+        return encode_contacts(contacts, points_cm.shape[1]) + coefficients
 
-    def _choose(self, differences_cm: Array, weights: Array) -> Quantized:
-        """Difference signals [frames, 3 x effectors] as quantised coefficients; outside contacts they are free."""
-        coefficients, form = wavelet.forward(differences_cm), weighted_form(weights)
+    def _choose(self, differences_cm: Array, contacts: Contacts) -> tuple[Quantized, float]:
+        """Difference signals [frames, effectors, 3] as quantised coefficients, and the RMS error of an effector.
+
+        Outside contacts the signals are free.
+        """
+        frames, count, _ = shape = differences_cm.shape
+        weights = np.repeat(contacts.inside(frames, count), 3, axis=1).astype(np.float64)
+        coefficients = wavelet.forward(differences_cm.reshape(frames, -1))
+        form = weighted_form(weights, lambda samples: drift(samples.reshape(shape), contacts).reshape(frames, -1))
         ratio = max(self.ik_ratio or RELATIVE_RATIO * self.ratio, 1.0)
         share = keep_largest(coefficients**2 * form.diagonal, max(1, round(weights.sum() / ratio)))
         kept, values = pursue(form, coefficients, share & (coefficients != 0))
-        left = float((weights * (wavelet.inverse(values) - differences_cm) ** 2).sum())
-        delta = np.sqrt(12 * max(self.noise, 1e-3) * left / max(int(kept.sum()), 1))
-        return quantize(values, kept, np.full(values.shape[1], max(delta, LEAST_STEP_CM)), np.ones(values.shape[1]))
+        error = wavelet.inverse(values) - differences_cm.reshape(frames, -1)
+        left = float((error * form.curvature(error)).sum())
+        noise = max(self.noise, 1e-3)
+        delta = np.sqrt(12 * noise * left / max(int(kept.sum()), 1))
+        steps = np.full(values.shape[1], max(delta, LEAST_STEP_CM))
+        rms = np.sqrt(3 * (1 + noise) * left / max(weights.sum(), 1.0))
+        return quantize(values, kept, steps, np.ones(values.shape[1])), float(rms)
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Clip:
@@ -132,14 +150,13 @@ class WaveletIk(WaveletOptimized):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """Values [frames] by "joint.kind"; joints that the solver may move cost a decode of the whole pose."""
+        """Joints that the solver may move cost a decode of the whole pose."""
         skeleton, (base, corrections) = clip_skeleton(stream), split_layers(stream, limits)
-        wanted = [skeleton.index(j) if isinstance(j, str) else j for j in joints]
-        if not corrections.layer or set(wanted).isdisjoint(ik.chains_of(skeleton, corrections.joints).joints.tolist()):
-            return super().decode_channels(base, wanted, window, limits)
-        values = cls.decode(stream, window, limits).values
-        chosen = [(i, c) for i, c in enumerate(skeleton.channels) if c.joint in wanted]
-        return {f"{skeleton.joints[c.joint].name}.{c.kind}": values[:, i] for i, c in chosen}
+        chosen = chosen_channels(skeleton, joints)
+        moved = ik.chains_of(skeleton, corrections.joints).channels if corrections.layer else ()
+        if set(chosen.tolist()).isdisjoint(moved):
+            return by_name(skeleton, chosen, decode_signals(base, chosen, window, limits))
+        return by_name(skeleton, chosen, cls.decode(stream, window, limits).values[:, chosen])
 
 
 def effector_joints(skeleton: Skeleton, names: str) -> list[int]:

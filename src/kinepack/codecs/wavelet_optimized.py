@@ -23,7 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.codecs.base import Progress, Stream, segment_ranges
-from kinepack.codecs.wavelet import WaveletCodec, standard_selection, wavelet_stream
+from kinepack.codecs.wavelet import (
+    WaveletCodec,
+    gzip_setting,
+    longest_segment_setting,
+    standard_selection,
+    wavelet_stream,
+)
 from kinepack.math.kinematics import forward_kinematics
 from kinepack.math.pose_derivatives import weighted_error
 from kinepack.model import Clip
@@ -65,8 +71,8 @@ class WaveletOptimized(WaveletCodec):
         0.7, "squared error that quantising adds, as a part of what selection leaves; 0: 16 bits over a signal's range",
         low=0.0, high=10.0,
     )  # fmt: skip
-    gzip: bool = param(True, "DEFLATE, gzip's algorithm, over each segment")
-    segment_s: float = param(32.0, "longest segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    gzip: bool = gzip_setting()
+    segment_s: float = longest_segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         return wavelet_stream(source, self.segment_s, self.quantized(source, progress), deflate=self.gzip)

@@ -23,8 +23,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.codecs.base import Progress, Stream, Window, model_from
-from kinepack.codecs.wavelet import Wavelet, WaveletCodec, clip_skeleton, decode_signals
+from kinepack.codecs.base import Progress, Stream, Window, by_name, chosen_channels, model_from
+from kinepack.codecs.wavelet import (
+    Wavelet,
+    WaveletCodec,
+    clip_skeleton,
+    decode_signals,
+    gzip_setting,
+    longest_segment_setting,
+)
 from kinepack.codecs.wavelet_optimized import WaveletOptimized
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -54,8 +61,8 @@ class WaveletQuaternion(WaveletCodec):
         "standard: as wavelet; annealing, pursuit: as wavelet-optimized",
         choices=("pursuit", "annealing", "standard"),
     )
-    gzip: bool = param(True, "DEFLATE, gzip's algorithm, over each segment")
-    segment_s: float = param(32.0, "longest segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    gzip: bool = gzip_setting()
+    segment_s: float = longest_segment_setting()
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         turned = to_quaternions(source)
@@ -83,12 +90,10 @@ class WaveletQuaternion(WaveletCodec):
         window: Window | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> dict[str, Array]:
-        """Values [frames] by "joint.kind" of the channels of some joints; nothing else is decoded."""
-        skeleton = clip_skeleton(stream)
-        wanted = [skeleton.index(j) if isinstance(j, str) else j for j in joints]
-        columns = _decode_joints(stream, wanted, window, limits)
-        named = sorted(columns.items())
-        return {f"{skeleton.joints[skeleton.channels[i].joint].name}.{skeleton.channels[i].kind}": v for i, v in named}
+        skeleton, chosen = clip_skeleton(stream), chosen_channels(stream.layout, joints)
+        columns = _decode_joints(stream, {skeleton.channels[i].joint for i in chosen}, window, limits)
+        values = [columns[i] for i in chosen] or [np.zeros((0,))]
+        return by_name(skeleton, chosen, np.stack(values, axis=1)[:, : len(chosen)])
 
 
 @lru_cache(maxsize=16)

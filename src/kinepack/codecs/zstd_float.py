@@ -22,6 +22,7 @@ from kinepack.codecs.base import (
     layout_of,
     matrix_of,
     segment_ranges,
+    segment_setting,
     width_of,
 )
 from kinepack.codecs.raw import numbers_from, stored_dtype
@@ -41,7 +42,7 @@ class ZstdFloat(Codec):
     lossless: ClassVar[bool] = True
 
     level: int = param(19, "Zstandard level", low=1, high=22)
-    segment_s: float = param(0.0, "length of a segment, 0 for one segment", unit="s", low=0.0, high=3600.0)
+    segment_s: float = segment_setting()
 
     def encode(self, source: Model, progress: Progress | None = None) -> Stream:
         zstd, layout = _zstandard(), layout_of(source)

@@ -103,7 +103,9 @@ def _least_squares(motion: Motion, chains: Chains, targets: Array, weights: Arra
     """[frames, channels] of the step M⁻¹Jᵀ (J M⁻¹Jᵀ + λ I)⁻¹ r, M being what a turn costs the whole pose."""
     frames, count = len(targets), len(chains.effectors)
     cost = motion.diagonal()[:, chains.channels]
-    ease = 1 / (cost + 0.01 * cost[:, : chains.turns].mean(axis=1, keepdims=True) + 1e-12)
+    # Summed one after the other, so that a frame alone gets the same bits as among others.
+    typical = np.cumsum(cost[:, : chains.turns], axis=1)[:, -1:] / chains.turns
+    ease = 1 / (cost + 0.01 * typical + 1e-12)
     columns = np.zeros((frames, count, 3, len(chains.channels)))
     for row, (channel, joint) in enumerate(zip(chains.channels, chains.joints, strict=True)):
         for effector in np.flatnonzero(chains.moves[row]):

@@ -37,10 +37,22 @@ def cluster_colours(index: NDArray[np.int32]) -> Colours:
     return np.asarray(base[index % len(base)] * (0.75 ** (index // len(base)))[:, None])
 
 
+def error_scale(original: MeshSequence, copies: Sequence[MeshSequence], frame: int) -> float:
+    """Percent of the frame's diagonal at which colours end: the 99th percentile of the worst copy's errors."""
+    gaps = [_gaps(original, copy, frame) for copy in copies]
+    return max(float(np.percentile(gap, 99)) for gap in gaps)
+
+
+def _gaps(original: MeshSequence, copy: MeshSequence, frame: int) -> NDArray[np.float64]:
+    """[V] distances in percent of the frame's bounding box diagonal."""
+    there = original.vertices[frame].astype(np.float64)
+    diagonal = float(np.linalg.norm(np.ptp(there, axis=0)))
+    return np.asarray(100 * np.linalg.norm(copy.vertices[frame] - there, axis=1) / (diagonal or 1.0))
+
+
 def error_colours(original: MeshSequence, copy: MeshSequence, frame: int, most: float) -> Colours:
-    """[V, 3] from blue (none) over green to red (`most` and above), as in Figure 7."""
-    gap = np.linalg.norm(copy.vertices[frame].astype(np.float64) - original.vertices[frame], axis=1)
-    share = np.clip(gap / most if most else gap, 0, 1)[:, None]
+    """[V, 3] from blue (none) over green to red (`most` percent of the diagonal and above), as in Figure 7."""
+    share = np.clip(_gaps(original, copy, frame) / (most or 1.0), 0, 1)[:, None]
     blue, green, red = np.array([[0.2, 0.3, 0.9], [0.2, 0.8, 0.3], [0.9, 0.15, 0.1]])
     return np.asarray(np.where(share < 0.5, blue + 2 * share * (green - blue), green + (2 * share - 1) * (red - green)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -11,19 +12,30 @@ from kinepack.codecs.base import Progress
 from kinepack.report.drawing import MARKERS, PALETTE, figure, style, to_svg
 from kinepack.report.page import page
 from kinepack.report.picture import overlay_png
-from kinepack.reproduce.wavelet import cmu_clip, mean_curves
+from kinepack.reproduce.bap import Cell
+from kinepack.reproduce.wavelet import SEEN_E_X, cmu_clip
 
 SHOWN = (("wavelet", 24), ("wavelet-optimized", 60), ("wavelet-ik", 75))
 """Settings that give files of about the same size."""
 
 
-def figures_page(folder: Path, progress: Progress | None = None) -> str:
-    """The page; needs matplotlib."""
-    curves = mean_curves(folder, progress)
-    plot = "Figure 2: mean e_x over 15 CMU clips at a compression ratio of whole files."
-    sections = [_section(plot, curves_svg(curves)), *map(_picture_section, _pictures(folder))]
+def figures_page(found: Sequence[Cell], folder: Path, progress: Progress | None = None) -> str:
+    """The page, from cells that `reproduce.wavelet.cells` gave; needs matplotlib."""
+    plot = "Figure 2: mean e_x over 15 CMU clips at compression ratios of files without skeleton."
+    sections = [_section(plot, curves_svg(curves_of(found))), *map(_picture_section, _pictures(folder, progress))]
     summary = "The figures of Beaudoin, Poulin and van de Panne 2007, measured by Kinepack on CMU clips."
     return page("Wavelet figures", summary, sections)
+
+
+def curves_of(found: Sequence[Cell]) -> dict[str, list[tuple[float, float]]]:
+    """Codec -> (ratio, mean e_x), out of the cells of Figure 2."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for cell in found:
+        kind, _, name = cell.column.partition(" ")
+        if cell.table == "Figure 2" and kind == "e_x" and cell.ours is not None:
+            ratio = float(cell.clip.rpartition(" ")[2].removesuffix(":1"))
+            curves.setdefault(name, []).append((ratio, cell.ours))
+    return curves
 
 
 def curves_svg(curves: dict[str, list[tuple[float, float]]]) -> str:
@@ -35,18 +47,25 @@ def curves_svg(curves: dict[str, list[tuple[float, float]]]) -> str:
             axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=name)
         axes.set_xlabel("compression ratio")
         axes.set_ylabel("mean e_x, cm")
-        axes.set_yscale("log")
+        axes.set_xlim(0, 85)
+        axes.set_ylim(0, 4)
+        axes.axhline(SEEN_E_X, color=PALETTE[5], linestyle=":", linewidth=1)
+        axes.annotate(
+            "nothing seen below, says the paper", (84, SEEN_E_X), (0, 3), textcoords="offset points", ha="right"
+        )
         axes.legend()
         return to_svg(drawn, "Mean e_x over compression ratio")
 
 
-def _pictures(folder: Path) -> list[tuple[str, bytes]]:
+def _pictures(folder: Path, progress: Progress | None) -> list[tuple[str, bytes]]:
     """Figures 3 and 4: the running clip at about the same size with three codecs."""
     clip = cmu_clip("09_01", folder)
     pictures = []
-    for codec, ratio in SHOWN:
+    for number, (codec, ratio) in enumerate(SHOWN):
         copy = decompress(compress(clip, f"{codec}:ratio={ratio}"))
         pictures.append((f"{codec}, r = {ratio}: the original in grey, the copy in red.", overlay_png(clip, copy, 6)))
+        if progress:
+            progress((number + 1) / len(SHOWN))
     return pictures
 
 

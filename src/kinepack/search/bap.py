@@ -90,7 +90,7 @@ class Evaluator:
 
     def indexed(self, fdf: int, n_d: int) -> Indexed:
         """The clip indexed at a setting."""
-        kind = SparseIndexing(self.k, self.bits, n_d, fdf) if self.k else BapIndexing(self.bits, n_d, fdf)
+        kind = SparseIndexing(self.bits, n_d, fdf, k=self.k) if self.k else BapIndexing(self.bits, n_d, fdf)
         how = dataclasses.replace(kind.indexing(self.clip), closed_loop=self.closed_loop)
         found, poses = index_motion(self.clip.values, self._levels, how, self._rule)
         return Indexed(how, found, poses)

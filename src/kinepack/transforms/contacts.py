@@ -17,6 +17,8 @@ from kinepack.errors import Corrupt
 
 Array = NDArray[np.float64]
 FADE = 8
+PLACE_SHARE = 0.01
+"""What an error in the place of a contact counts, beside one of the way inside it."""
 SHORTEST = 2
 """Frames of the shortest contact."""
 
@@ -46,16 +48,24 @@ def find_contacts(points_cm: Array, frame_time: float, *, still_cm_s: float, ste
     speed = np.zeros((frames, count))
     if frames > 1:
         speed = np.linalg.norm(np.gradient(points_cm, frame_time, axis=0), axis=-1)
-    effectors, spans, anchors = [], [], []
-    for effector in range(count):
-        still = np.concatenate([[False], speed[:, effector] < still_cm_s, [False]]).astype(np.int8)
-        starts, stops = np.flatnonzero(np.diff(still) > 0), np.flatnonzero(np.diff(still) < 0)
-        for start, stop in zip(starts, stops, strict=True):
-            if stop - start >= min(SHORTEST, frames):
-                effectors.append(effector)
-                spans.append((start, stop))
-                anchors.append(np.round(points_cm[start:stop, effector].mean(axis=0) / step_cm))
-    return _contacts(effectors, spans, anchors)
+    found = [_still_spans(speed[:, effector] < still_cm_s) for effector in range(count)]
+    effectors = np.repeat(np.arange(count), [len(spans) for spans in found])
+    return anchored(_contacts(effectors, np.concatenate(found), np.zeros((len(effectors), 3))), points_cm, step_cm)
+
+
+def _still_spans(still: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """[contacts, 2] runs of still frames that are not too short."""
+    spans = np.flatnonzero(np.diff(np.concatenate([[0], still.astype(np.int8), [0]]))).reshape(-1, 2)
+    return np.asarray(spans[spans[:, 1] - spans[:, 0] >= min(SHORTEST, len(still))])
+
+
+def anchored(contacts: Contacts, points_cm: Array, step_cm: float) -> Contacts:
+    """The contacts with anchors at the mean of points [frames, effectors, 3]."""
+    anchors = [
+        np.round(points_cm[start:stop, effector].mean(axis=0) / step_cm)
+        for effector, (start, stop) in zip(contacts.effectors, contacts.spans, strict=True)
+    ]
+    return _contacts(contacts.effectors, contacts.spans, anchors)
 
 
 def _contacts(effectors: Any, spans: Any, anchors: Any) -> Contacts:
@@ -71,6 +81,28 @@ def remainders(points_cm: Array, contacts: Contacts, step_cm: float) -> Array:
     result = np.zeros_like(points_cm)
     for effector, (start, stop), anchor in zip(contacts.effectors, contacts.spans, contacts.anchors, strict=True):
         result[start:stop, effector] = points_cm[start:stop, effector] - anchor * step_cm
+    return result
+
+
+def stiller(differences: Array, contacts: Contacts, less: float) -> Array:
+    """[frames, effectors, 3] each contact's path drawn together by `less`, in RMS; a path shorter than that vanishes.
+
+    Errors then hardly ever make a path longer than it was: a planted foot that slides is what one sees.
+    """
+    result = np.zeros_like(differences)
+    for effector, (start, stop) in zip(contacts.effectors, contacts.spans, strict=True):
+        rows = differences[start:stop, effector]
+        extent = float(np.sqrt((rows**2).sum(axis=1).mean()))
+        result[start:stop, effector] = rows * max(0.0, 1 - less / max(extent, 1e-12))
+    return result
+
+
+def drift(samples: Array, contacts: Contacts) -> Array:
+    """[frames, effectors, 3] samples less their mean over each contact, which no one sees; 0 outside contacts."""
+    result = np.zeros_like(samples)
+    for effector, (start, stop) in zip(contacts.effectors, contacts.spans, strict=True):
+        rows = samples[start:stop, effector]
+        result[start:stop, effector] = rows - (1 - PLACE_SHARE) * rows.mean(axis=0)
     return result
 
 

@@ -70,9 +70,9 @@ def _length_stiffness(skeleton: Skeleton, effect: Array) -> Array:
     return stiff
 
 
-def weighted_form(weights: Array) -> Form:
-    """Squares of samples times weights [frames, signals]."""
-    return _form(lambda samples: weights * samples, weights, np.ones(weights.shape[1]))
+def weighted_form(weights: Array, curvature: Callable[[Array], Array]) -> Form:
+    """A form whose diagonal is about weights [frames, signals]."""
+    return _form(curvature, weights, np.ones(weights.shape[1]))
 
 
 def _form(curvature: Callable[[Array], Array], diagonal: Array, idle: Array) -> Form:
