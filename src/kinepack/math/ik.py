@@ -103,9 +103,8 @@ def _least_squares(motion: Motion, chains: Chains, targets: Array, weights: Arra
     """[frames, channels] of the step M⁻¹Jᵀ (J M⁻¹Jᵀ + λ I)⁻¹ r, M being what a turn costs the whole pose."""
     frames, count = len(targets), len(chains.effectors)
     cost = motion.diagonal()[:, chains.channels]
-    # Summed one after the other, so that a frame alone gets the same bits as among others.
-    typical = np.cumsum(cost[:, : chains.turns], axis=1)[:, -1:] / chains.turns
-    ease = 1 / (cost + 0.01 * typical + 1e-12)
+    typical = _total(cost[:, : chains.turns]) / chains.turns
+    ease = 1 / (cost + 0.01 * typical[:, None] + 1e-12)
     columns = np.zeros((frames, count, 3, len(chains.channels)))
     for row, (channel, joint) in enumerate(zip(chains.channels, chains.joints, strict=True)):
         for effector in np.flatnonzero(chains.moves[row]):
@@ -132,17 +131,31 @@ def _descend(motion: Motion, chains: Chains, targets: Array, weights: Array) -> 
     for row, (channel, joint) in enumerate(zip(chains.channels[: chains.turns], chains.joints, strict=False)):
         moved = np.flatnonzero(chains.moves[row])
         axis = motion.axes[:, channel]
-        per_unit = np.sqrt((axis**2).sum(axis=-1))
+        per_unit = np.sqrt(_dot(axis, axis))
         axis = (axis / np.maximum(per_unit, 1e-300)[:, None])[:, None]
         origin = motion.origins[:, joint, None]
         arm, wanted = points[:, moved] - origin, targets[:, moved] - origin
         side = np.cross(axis, arm)
-        along = (axis * arm).sum(-1, keepdims=True) * axis
+        along = _dot(axis, arm)[..., None] * axis
         wanted = wanted * weights[:, moved, None]
-        sine, cosine = (side * wanted).sum((-1, -2)), ((arm - along) * wanted).sum((-1, -2))
+        sine, cosine = _total(_dot(side, wanted)), _total(_dot(arm - along, wanted))
         angle = np.where(np.hypot(sine, cosine) > 1e-12, np.arctan2(sine, cosine), 0.0)
         angle = np.clip(angle, -LARGEST_TURN, LARGEST_TURN)
         turned = along + np.cos(angle)[:, None, None] * (arm - along) + np.sin(angle)[:, None, None] * side
         points[:, moved] = origin + turned
         turns[:, row] = angle / np.maximum(per_unit, 1e-300)
     return turns
+
+
+# NumPy sums in an order that depends on how an array lies in memory; these do not, so that a frame alone gets the
+# same bits as among others.
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """[..., 3] x [..., 3] -> [...]"""
+    return np.asarray(a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2])
+
+
+def _total(values: Array) -> Array:
+    """The sum over the last axis, one after the other."""
+    return np.asarray(np.cumsum(values, axis=-1)[..., -1])
