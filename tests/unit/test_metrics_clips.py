@@ -21,7 +21,7 @@ from kinepack.metrics import (
 from kinepack.metrics.feet import feet_of, planted_feet
 from kinepack.model import Channel, Clip, Joint, MeshSequence, Skeleton
 
-IDS = "accel_rms angle_rms_deg def e_x foot_slide foot_slide_speed joint_max joint_mean joint_p99 joint_rms"
+IDS = "accel_rms angle_rms_deg def e_x foot_drift foot_slide foot_slide_speed joint_max joint_mean joint_p99 joint_rms"
 IDS = f"{IDS} shell_max shell_mean"
 
 
@@ -175,7 +175,19 @@ def test_sliding_feet_by_hand(up: int) -> None:
     values[:, 0] += np.arange(20)
     found = measure_all(clip, clip.with_values(values))
     assert found["foot_slide"] == pytest.approx(np.arange(9).mean())
+    assert found["foot_drift"] == found["foot_slide"]
     assert found["foot_slide_speed"] == pytest.approx(10.0)
+
+
+def test_a_foot_that_is_held_too_still_drifts_but_does_not_slide() -> None:
+    clip = walker()
+    values = clip.values.copy()
+    values[:9, 0] = 0.5 * np.arange(9)
+    original = clip.with_values(values)
+    assert planted_feet(original)[1][:9].all()
+    found = measure_all(original, clip)
+    assert found["foot_slide"] == 0
+    assert found["foot_drift"] == pytest.approx(0.5 * np.arange(9).mean())
 
 
 def test_an_offset_or_a_lift_is_no_slide() -> None:

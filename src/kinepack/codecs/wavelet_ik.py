@@ -9,7 +9,7 @@ effectors where they belong with an IK solver
 
 Deviations, explained in docs/codecs/wavelet-ik.md:
 1. effectors are corrected in their contacts, where sliding shows, and differences are taken from the place of
-   contact; the paper corrects every frame and takes differences from the compressed motion;
+   contact and drawn together a little; the paper corrects every frame and takes differences from the compressed motion;
 2. the default solver is damped least squares; `solver=ccd` is the paper's cyclic coordinate descent;
 3. those of `wavelet-optimized`.
 """

@@ -1,4 +1,4 @@
-"""Foot sliding: what a copy adds to the travel of feet that stand still in the original.
+"""Foot sliding: what a copy adds to the travel of feet that stand still in the original, and how they go astray.
 
 A foot is planted in a frame when, in the original, it is slower than PLANTED_SPEED and within PLANTED_HEIGHT
 of its own lowest level (1st percentile of its height). Up is the coordinate axis, with sign, nearest to the
@@ -34,6 +34,17 @@ def foot_slide(pair: ClipPair) -> float:
     original = _travel_since(steps.original, start)
     extra = np.maximum(_travel_since(steps.copy, start) - original, 0)
     return float(extra[steps.planted].mean())
+
+
+@clip_metric("foot_drift", "how far planted feet go astray since touchdown", "cm")
+def foot_drift(pair: ClipPair) -> float:
+    """Mean over planted frames of |(x' - x'_0) - (x - x_0)|, horizontal, x_0 at touchdown: stillness counts too."""
+    steps = _footing(pair)
+    if not steps.planted.any():
+        return 0.0
+    start, feet = _touchdowns(steps.planted), np.arange(steps.planted.shape[1])
+    astray = steps.copy - steps.original
+    return float(np.linalg.norm(astray - astray[start, feet], axis=-1)[steps.planted].mean())
 
 
 @clip_metric("foot_slide_speed", "extra speed of planted feet", "cm/s")
