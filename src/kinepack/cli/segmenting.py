@@ -93,16 +93,15 @@ def _draw(mesh: MeshSequence, index: NDArray[np.int32], k: int, c: int, folder: 
     from kinepack.model import MeshSequence
     from kinepack.report.segmentation import clusters_png, d_f_png, error_scale, errors_png
 
-    bits = {f"q_c = q_w = {q}": q for q in (12, 14, 16, 18)}
     copies = {}
-    for name, q in bits.items():
-        codec = MeshCpca(k=k, c=c, q_c=q, q_w=q)
+    for components, bits in ((max(c // 2, 1), 18), (c, 18), (2 * c, 18), (2 * c, 12), (2 * c, 10)):
+        codec = MeshCpca(k=k, c=components, q_c=bits, q_w=bits, starts=1)
         copy = codec.decode(codec.encode(mesh))
         assert isinstance(copy, MeshSequence)
-        copies[name] = copy
+        copies[f"c = {components}, {bits} bits"] = copy
     frame = mesh.frames // 2
-    most = error_scale(mesh, list(copies.values()), frame)
+    most = error_scale(mesh, copies.values(), frame)
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "clusters.png", clusters_png(mesh, index))
-    write_atomically(folder / "errors.png", errors_png(mesh, list(copies.values()), frame, most))
+    write_atomically(folder / "errors.png", errors_png(mesh, copies, frame, most))
     write_atomically(folder / "d_f.png", d_f_png(mesh, copies))

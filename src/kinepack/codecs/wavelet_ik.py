@@ -59,7 +59,7 @@ FOOT_NAMES = ("foot", "feet", "toe", "ankle")
 ANCHOR_CM = 0.05
 """Step in which the places of contacts are stored."""
 LEAST_STEP_CM = 1e-4
-STILLER = 1.0
+STILLER = 1.25
 """RMS by which paths inside contacts are drawn together, in the RMS error that coding adds to them."""
 RELATIVE_RATIO = 0.35
 """r_IK as a part of r where it is not given; the paper's video has 16/30."""

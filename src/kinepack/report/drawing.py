@@ -17,7 +17,7 @@ MARKERS = "osD^vPX*"
 _INK, _FAINT = "#010203", "#040506"
 _PAGE_COLOURS = {_INK: "var(--ink)", _FAINT: "var(--line)"}
 
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kinepack",
     "font.size": 10.5,
@@ -52,9 +52,10 @@ def matplotlib() -> Any:
     return matplotlib
 
 
-def style() -> Any:
-    """Context in which figures are made and saved."""
-    return matplotlib().rc_context(_STYLE)
+def style(*, paper: bool = False) -> Any:
+    """Context in which figures are made and saved: for a page with its own colours, or on white `paper`."""
+    colours = {_INK: "#222222", _FAINT: "#d5d8dc"} if paper else {}
+    return matplotlib().rc_context({key: colours.get(value, value) for key, value in _STYLE.items()})
 
 
 def figure(width: float, height: float) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def cluster_colours(index: NDArray[np.int32]) -> Colours:
     return np.asarray(base[index % len(base)] * (0.75 ** (index // len(base)))[:, None])
 
 
-def error_scale(original: MeshSequence, copies: Sequence[MeshSequence], frame: int) -> float:
+def error_scale(original: MeshSequence, copies: Iterable[MeshSequence], frame: int) -> float:
     """Percent of the frame's diagonal at which colours end: the 99th percentile of the worst copy's errors."""
     gaps = [_gaps(original, copy, frame) for copy in copies]
     return max(float(np.percentile(gap, 99)) for gap in gaps)
@@ -57,16 +57,21 @@ def error_colours(original: MeshSequence, copy: MeshSequence, frame: int, most: 
     return np.asarray(np.where(share < 0.5, blue + 2 * share * (green - blue), green + (2 * share - 1) * (red - green)))
 
 
-def frames_png(mesh: MeshSequence, colours: Sequence[Colours], frames: Sequence[int]) -> bytes:
-    """A strip of frames, each with colours [V, 3] of its own (Figures 1, 3 and 7), as a PNG."""
+def frames_png(
+    mesh: MeshSequence, colours: Sequence[Colours], frames: Sequence[int], labels: Sequence[str] = ()
+) -> bytes:
+    """A strip of frames, each with colours [V, 3] of its own (Figures 1, 3 and 7) and a label below, as a PNG."""
     from matplotlib.collections import PolyCollection
 
     points = np.asarray(mesh.vertices[np.asarray(frames)], np.float64)
     camera = _camera(points, 1)
     flat = _side_by_side([_project(points, camera, _middle(points))], spacing=1.08)[0]
     low, high = _bounds(flat)
-    with style():
+    low[1] -= 0.16 * (high[1] - low[1]) if labels else 0.0
+    with style(paper=True):
         drawn, axes = _canvas(low, high)
+        for label, part in zip(labels, flat, strict=bool(labels)):
+            axes.annotate(label, (part[:, 0].mean(), low[1]), ha="center", va="bottom", fontsize=8)
         for number, tints in enumerate(colours):
             order, light = _shading(points[number], mesh.faces, camera)
             tone = tints[mesh.faces[order]].mean(axis=1) * (0.45 + 0.55 * light[order, None])
@@ -81,23 +86,24 @@ def clusters_png(mesh: MeshSequence, index: NDArray[np.int32], count: int = 5) -
     return frames_png(mesh, [cluster_colours(index)] * len(frames), frames)
 
 
-def errors_png(mesh: MeshSequence, copies: Sequence[MeshSequence], frame: int, most: float) -> bytes:
+def errors_png(mesh: MeshSequence, copies: dict[str, MeshSequence], frame: int, most: float) -> bytes:
     """Figure 7: one frame of several copies side by side, coloured by their distance from the original."""
-    shown = mesh.with_vertices(np.stack([copy.vertices[frame] for copy in copies]))
-    colours = [error_colours(mesh, copy, frame, most) for copy in copies]
-    return frames_png(shown, colours, range(len(copies)))
+    shown = mesh.with_vertices(np.stack([copy.vertices[frame] for copy in copies.values()]))
+    colours = [error_colours(mesh, copy, frame, most) for copy in copies.values()]
+    return frames_png(shown, colours, range(len(copies)), list(copies))
 
 
 def d_f_png(mesh: MeshSequence, copies: dict[str, MeshSequence]) -> bytes:
     """Figure 5: the error of each frame, a line for each copy."""
-    with style():
+    with style(paper=True):
         drawn = figure(6.0, 3.5)
         axes = drawn.subplots()
         for number, (name, copy) in enumerate(copies.items()):
             axes.plot(d_f(mesh, copy), label=name, color=PALETTE[number % len(PALETTE)])
         axes.set_xlabel("frame")
         axes.set_ylabel("d_f")
-        axes.legend()
+        axes.set_yscale("log")
+        axes.legend(ncols=2)
         return _png(drawn)
 
 

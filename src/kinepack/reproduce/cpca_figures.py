@@ -83,16 +83,16 @@ def _figure_6(found: Sequence[Figure]) -> str:
 
 
 def _figure_7(mesh: MeshSequence) -> str:
-    pairs = ((12, 12), (12, 32), (32, 12), (16, 16))
-    copies = []
-    for q_c, q_w in pairs:
+    copies = {}
+    for q_c, q_w in ((12, 12), (12, 32), (32, 12), (16, 16)):
         codec = MeshCpca(k=5, c=10, q_c=q_c, q_w=q_w, starts=1)
-        copies.append(codec.decode(codec.encode(mesh)))
-    frame, shown = mesh.frames // 2, [copy for copy in copies if isinstance(copy, MeshSequence)]
-    most = error_scale(mesh, shown, frame)
-    bits = ", ".join(f"{q_c} / {q_w}" for q_c, q_w in pairs)
-    text = f"Figure 7: frame {frame} of {mesh.name} with q_c / q_w = {bits}; red is {most:.2g} % of the diagonal."
-    return _picture(text, errors_png(mesh, shown, frame, most))
+        copy = codec.decode(codec.encode(mesh))
+        assert isinstance(copy, MeshSequence)
+        copies[f"q_c = {q_c}, q_w = {q_w}"] = copy
+    frame = mesh.frames // 2
+    most = error_scale(mesh, copies.values(), frame)
+    text = f"Figure 7: frame {frame} of {mesh.name}; red is {most:.2g} % of the diagonal."
+    return _picture(text, errors_png(mesh, copies, frame, most))
 
 
 def _rates(found: Sequence[Figure], name: str, title: str) -> str:
