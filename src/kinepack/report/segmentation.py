@@ -51,8 +51,12 @@ def _gaps(original: MeshSequence, copy: MeshSequence, frame: int) -> NDArray[np.
 
 
 def error_colours(original: MeshSequence, copy: MeshSequence, frame: int, most: float) -> Colours:
-    """[V, 3] from blue (none) over green to red (`most` percent of the diagonal and above), as in Figure 7."""
-    share = np.clip(_gaps(original, copy, frame) / (most or 1.0), 0, 1)[:, None]
+    """[V, 3] from blue over green to red (`most` percent of the diagonal and above), as in Figure 7.
+
+    By the logarithm: green is a tenth of `most`, blue a hundredth and below.
+    """
+    gaps = np.maximum(_gaps(original, copy, frame), 1e-12)
+    share = np.clip(1 + np.log10(gaps / max(most, 1e-12)) / 2, 0, 1)[:, None]
     blue, green, red = np.array([[0.2, 0.3, 0.9], [0.2, 0.8, 0.3], [0.9, 0.15, 0.1]])
     return np.asarray(np.where(share < 0.5, blue + 2 * share * (green - blue), green + (2 * share - 1) * (red - green)))
 
@@ -103,7 +107,7 @@ def d_f_png(mesh: MeshSequence, copies: dict[str, MeshSequence]) -> bytes:
         axes.set_xlabel("frame")
         axes.set_ylabel("d_f")
         axes.set_yscale("log")
-        axes.legend(ncols=2)
+        axes.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return _png(drawn)
 
 

@@ -91,7 +91,7 @@ def _figure_7(mesh: MeshSequence) -> str:
         copies[f"q_c = {q_c}, q_w = {q_w}"] = copy
     frame = mesh.frames // 2
     most = error_scale(mesh, copies.values(), frame)
-    text = f"Figure 7: frame {frame} of {mesh.name}; red is {most:.2g} % of the diagonal."
+    text = f"Figure 7: frame {frame} of {mesh.name}; red is {most:.2g} % of the diagonal, green a tenth of that."
     return _picture(text, errors_png(mesh, copies, frame, most))
 
 
