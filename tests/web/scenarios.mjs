@@ -14,10 +14,10 @@ const state = (page) =>
 
 async function open(page, { url }) {
   await page.goto(url);
-  await page.waitForFunction(LOADED, null, { timeout: 20_000 });
+  await page.waitForFunction(LOADED, null, { timeout: 60_000 });
 }
 
-const until = (page, check, timeout = 15_000) => page.waitForFunction(check, null, { timeout });
+const until = (page, check, timeout = 60_000) => page.waitForFunction(check, null, { timeout });
 
 /** Gives the page `plain`, which writes an array's bytes as base64. */
 const givePlain = (page) =>
@@ -154,7 +154,7 @@ const lit = (page) =>
 export async function qualities(page, options) {
   await open(page, options);
   const count = await page.evaluate(() => window.kinepack.entries.length);
-  await page.waitForFunction((n) => document.getElementById("rate").max === String(n - 1), count, { timeout: 20_000 });
+  await page.waitForFunction((n) => document.getElementById("rate").max === String(n - 1), count, { timeout: 60_000 });
   const steps = [];
   for (let n = 0; n < count; n++) {
     await page.locator("#rate").fill(String(n));
@@ -186,14 +186,14 @@ export async function cut(page, options) {
   await page.goto(options.url);
   const set = await throttle(page, options.rate);
   release();
-  await until(page, () => window.kinepack?.loaded, 30_000);
-  await until(page, () => window.kinepack.loaded.copy.stream.have.some((n) => n > 0), 30_000);
+  await until(page, () => window.kinepack?.loaded);
+  await until(page, () => window.kinepack.loaded.copy.stream.have.some((n) => n > 0));
   const before = await state(page);
   await set(true, 0);
-  await page.waitForFunction(() => document.getElementById("status").textContent.includes("lost"), null, { timeout: 15_000 });
+  await page.waitForFunction(() => document.getElementById("status").textContent.includes("lost"), null, { timeout: 60_000 });
   const during = await state(page);
   await set(false, -1);
-  await until(page, LOADED, 20_000);
+  await until(page, LOADED);
   return { before, during, after: await state(page), status: await page.locator("#status").innerText() };
 }
 

@@ -65,7 +65,7 @@ def scenario_runner(folder: Path) -> Scenario:
         modules = str(WEB / "package.json")
         path.write_text(json.dumps({"chromium": chromium, "modules": modules, **options}), encoding="utf-8")
         done = subprocess.run(
-            ["node", str(HERE / "browser.mjs"), name, str(path)], capture_output=True, text=True, timeout=180
+            ["node", str(HERE / "browser.mjs"), name, str(path)], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr[-4000:]
         found: dict[str, Any] = json.loads(done.stdout)

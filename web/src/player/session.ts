@@ -28,9 +28,6 @@ export interface Entry {
   layers: number | undefined;
 }
 
-/** In files of more clips, layers are not offered one by one. */
-const MOST_LAYERED = 16;
-
 export async function readSession(): Promise<Session> {
   const inside = document.getElementById("session");
   if (inside) return JSON.parse(inside.textContent ?? "");
@@ -63,7 +60,8 @@ export async function entriesOf(session: Session, onConnection: (state: "lost" |
       const target = TARGET.exec(name);
       const short = target && session.items.length === 1 ? `${target[1]} ≤ ${target[2]}` : label;
       entries.push({ label, short, item, file, index, layers: undefined });
-      const layers = file.names.length <= MOST_LAYERED ? (await file.clip(index)).layers : 1;
+      // Of a file of several clips nothing more is read than what is shown, so its layers are not known yet.
+      const layers = file.names.length === 1 ? (await file.clip(index)).layers : 1;
       for (let n = layers - 1; n > 0; n--) {
         const part = `${n} of ${layers} layers`;
         entries.push({ label: `${label} · ${part}`, short: part, item, file, index, layers: n });
