@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import kinepack
 from kinepack.codecs._kine.branches import euler_items
+from kinepack.codecs._kine.loops import is_loop, seam_and_inside
 from kinepack.metrics import METRICS
 from kinepack.metrics.measure import metrics_for, with_middles
 from kinepack.model import Clip
@@ -64,6 +65,21 @@ def test_flips_and_whole_turns_keep_the_promise(seed: int, limit: float, metric:
     source = clip.with_values(values)
     copy = _decoded(source, f"kine:effort={effort}", f"{metric}<={limit}")
     assert _largest(metric, source, copy) <= limit
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(80, 250), st.booleans(), st.sampled_from([0.05, 0.3, 1.0]))
+def test_looping_clips_loop(seed: int, frames: int, repeated: bool, error: float) -> None:
+    """Whether the first pose is repeated at the end or comes next: the seam is no worse than any step inside."""
+    like, rng = awkward_clips()["prime-length"], np.random.default_rng(seed)
+    time, width = np.arange(frames + repeated)[:, None] / frames, like.values.shape[1]
+    waves = [rng.normal(0, 15 / k, width) * np.sin(2 * np.pi * (k * time + rng.random(width))) for k in (1, 2, 5)]
+    clip = like.with_values(like.values[0] + np.sum(waves, axis=0))
+    assert is_loop(clip) and not is_loop(clip.slice(0, frames // 2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kinepack.codecs.kine.TRIES", ())
+        _, inside = seam_and_inside(clip, _decoded(clip, f"kine:error={error}"))
+    assert seam_and_inside(clip, _decoded(clip, f"kine:error={error}"))[0] <= inside
 
 
 @pytest.mark.parametrize("metric", metrics_for(Clip))

@@ -21,6 +21,7 @@ from kinepack.codecs._kine.branches import find_branches
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
 from kinepack.codecs._kine.exact import encode_exact, exact_synthesis_of
 from kinepack.codecs._kine.exact_layout import MARK
+from kinepack.codecs._kine.loops import TRIES, is_loop, seam_and_inside, with_ends
 from kinepack.codecs._kine.synthesis import Synthesis, rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import (
     Codec,
@@ -90,7 +91,22 @@ class Kine(Codec):
             emphasis = peak_emphasis(
                 thin, cast(Clip, self.decode(self._encode(thin, thin, Hold(), emphasis))), emphasis
             )
-        return self._encode(source, thin, hold, emphasis, progress)
+        stream = self._encode(source, thin, hold, emphasis, progress)
+        if is_loop(source):
+            return self._with_seam(source, thin, hold, emphasis, stream)
+        return stream
+
+    def _with_seam(self, source: Clip, thin: Clip, hold: Hold, emphasis: Array | None, stream: Stream) -> Stream:
+        """A loop's stream, its ends weighing more until the seam shows no more than what goes on inside."""
+        seam, inside = seam_and_inside(source, cast(Clip, self.decode(stream)))
+        for weight, share in TRIES:
+            if seam <= inside:
+                break
+            ends = with_ends(emphasis, (thin.frames, len(source.skeleton.joints)), weight)
+            finer = dataclasses.replace(self, error=max(share * self.error, 1e-5))
+            stream = finer._encode(source, thin, hold, ends)
+            seam, _ = seam_and_inside(source, cast(Clip, self.decode(stream)))
+        return stream
 
     def _encode(
         self, source: Clip, thin: Clip, hold: Hold, emphasis: Array | None, progress: Progress | None = None
