@@ -205,7 +205,7 @@ def feet() -> None:
     """Foot sliding at equal bytes."""
     for name in ("02_01", "16_35"):
         clip = bvh(name).slice(1, bvh(name).frames)
-        for weight in (1, 4):
+        for weight in (1, 1.5, 4):
             data = kinepack.compress(clip, f"kine:feet={weight}", max_bytes=1000 + 6 * clip.frames)
             found = kinepack.compare(clip, kinepack.decompress(data))
             told = f"slide {found['foot_slide']:.4f} cm, joint_rms {found['joint_rms']:.4f} cm"

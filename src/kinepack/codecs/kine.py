@@ -66,7 +66,7 @@ class Kine(Codec):
         choices=("joints", "bones", "shell"),
     )
     norm: str = param("rms", "what is kept small: the mean square of errors, or the largest", choices=("rms", "max"))
-    feet: float = param(1.0, "weight of feet while they stand still", low=1.0, high=100.0)
+    feet: float = param(1.5, "weight of feet while they stand still", low=1.0, high=100.0)
     effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
     exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
     segment_s: float = param(
