@@ -3,10 +3,10 @@
 const LOADED = () => window.kinepack?.loaded?.copy.stream.complete;
 const state = (page) =>
   page.evaluate(() => {
-    const { frame, frames, time, playing, loop, waiting, message, selected, loaded, stage } = window.kinepack;
+    const { frame, frames, time, playing, loop, speed, waiting, message, selected, loaded, stage } = window.kinepack;
     const stream = loaded?.copy.stream;
     return {
-      frame, frames, time, playing, loop, waiting, message, selected, view: stage.view, panes: stage.panes,
+      frame, frames, time, playing, loop, speed, waiting, message, selected, view: stage.view, panes: stage.panes,
       stalls: stream?.stalls, ahead: stream?.ahead, complete: stream?.complete,
       errors: loaded?.comparison?.totals ?? null,
     };
@@ -86,7 +86,9 @@ export async function play(page, options) {
   await page.waitForTimeout(50);
   const paused = await state(page);
   await page.waitForTimeout(300);
-  return { first, later, paused, still: await state(page) };
+  const still = await state(page);
+  await page.keyboard.press("+");
+  return { first, later, paused, still, faster: await state(page) };
 }
 
 export async function seek(page, options) {
@@ -266,7 +268,7 @@ export async function application(page, { url, script }) {
   return page.evaluate(() => window.found);
 }
 
-/** Walks through the page with the tab key: what has the focus, its name, and whether that shows. */
+/** Walks through the page with the tab key: what has the focus, its name, and whether that shows. Then turns the camera. */
 export async function keyboard(page, options) {
   await open(page, options);
   await page.waitForTimeout(500);
@@ -284,13 +286,21 @@ export async function keyboard(page, options) {
     if (!stop) break;
     stops.push(stop);
   }
-  const before = await page.evaluate(() => window.kinepack.stage.camera.position.toArray());
   await page.locator("#view").focus();
+  const arm = () => page.evaluate(() => window.kinepack.stage.camera.position.clone().sub(window.kinepack.stage.controls.target).toArray());
+  const arms = [await arm()];
   for (const key of ["d", "w", "z"]) await page.keyboard.press(key);
-  await page.waitForTimeout(200);
-  const after = await page.evaluate(() => window.kinepack.stage.camera.position.toArray());
+  await page.waitForTimeout(300);
+  arms.push(await arm());
+  const box = await page.locator("#view").boundingBox();
+  await page.mouse.move(box.x + 300, box.y + 200);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 400, box.y + 220, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForTimeout(300);
+  arms.push(await arm());
   const first = await state(page);
   await page.keyboard.press("q");
   await page.waitForTimeout(300);
-  return { stops, before, after, first, next: await state(page) };
+  return { stops, arms, first, next: await state(page) };
 }

@@ -76,6 +76,7 @@ def test_plays_and_pauses(run_scenario: Scenario, page: Any) -> None:
     found = run_scenario("play", url=address)
     assert found["first"]["playing"] and found["later"]["time"] > found["first"]["time"]
     assert not found["paused"]["playing"] and found["still"]["frame"] == found["paused"]["frame"]
+    assert (found["still"]["speed"], found["faster"]["speed"]) == (1, 2)
     check_clean(found, address)
 
 
@@ -171,7 +172,7 @@ def test_compresses_what_it_plays(run_scenario: Scenario, folder: Path, pages: d
 
 
 def test_keyboard(run_scenario: Scenario, page: Any) -> None:
-    """Everything can be reached, is named and shows its focus; keys turn the camera and change the quality."""
+    """Everything can be reached, is named and shows its focus; keys and mouse turn the camera."""
     found = run_scenario("keyboard", url=page("qualities.kine", reference="walk.npz"))
     reached = {stop["id"] for stop in found["stops"]}
     assert reached >= {
@@ -189,7 +190,9 @@ def test_keyboard(run_scenario: Scenario, page: Any) -> None:
         "tr",
     }
     assert all(stop["name"] and stop["shown"] for stop in found["stops"]), found["stops"]
-    assert not np.allclose(found["before"], found["after"])
+    start, by_keys, by_mouse = (np.array(arm) for arm in found["arms"])
+    assert np.linalg.norm(by_keys) < 0.95 * np.linalg.norm(start)
+    assert np.linalg.norm(by_mouse - by_keys) > 0.1 * np.linalg.norm(by_keys)
     assert found["next"]["selected"] != found["first"]["selected"]
 
 
