@@ -18,6 +18,14 @@ from kinepack._kernels.reference_lifting import (
     lifting_inverse,
     lifting_inverse_int,
 )
+from kinepack._kernels.reference_mesh import (
+    mesh_decode,
+    mesh_encode,
+    mesh_hierarchy,
+    mesh_predictors,
+    mesh_sum,
+    mesh_synthesise,
+)
 
 __all__ = [
     "decode_bits",
@@ -35,6 +43,12 @@ __all__ = [
     "lifting_inverse",
     "lifting_inverse_int",
     "local_rotations",
+    "mesh_decode",
+    "mesh_encode",
+    "mesh_hierarchy",
+    "mesh_predictors",
+    "mesh_sum",
+    "mesh_synthesise",
     "pack_bits",
     "unpack_bits",
 ]
