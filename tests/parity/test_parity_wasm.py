@@ -14,12 +14,16 @@ import pytest
 from parity_jobs import Job, Outcome, Scratch, Size, run_native, run_wasm
 
 from kinepack._kernels._binding import ffi, lib
+from kinepack._kernels._faces import FACE_POLICIES, partners
 from kinepack._kernels._kine import Coefficients, SegmentModel, kine_encode
+from kinepack._kernels._mesh import mesh_influence, mesh_predictors, mesh_quantize
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.synthesis import Synthesis, segment_models
 from kinepack.codecs.kine import BUDGETS
 from kinepack.entropy.models import BinaryModel, IntegerModel
+from kinepack.samples import fish
 from kinepack.testing import awkward_clips
+from kinepack.transforms.mesh_weights import AFFINITY, differences, hierarchy_of, level_steps
 
 BUILD = Path(__file__).parents[2] / "kernels" / "build_wasm.py"
 RNG = np.random.default_rng(20)
@@ -190,12 +194,84 @@ def exact_jobs() -> list[Job]:
     ]
 
 
+def mesh_jobs() -> list[Job]:
+    """The kernels of `kine-mesh`, encoder's and decoder's, on a closed mesh with fins."""
+    mesh = fish()
+    count = mesh.vertices.shape[1]
+    tree = hierarchy_of(mesh.faces, count)
+    edges = np.unique(np.sort(mesh.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0).astype(np.uint32)
+    shape = (tree.starts, tree.refs, tree.rings)
+    wanted, steps = RNG.normal(0, 6, count), level_steps()
+    features = RNG.normal(0, 20, (4, count))
+    predictors = mesh_predictors(tree, features, AFFINITY)
+    levels = mesh_quantize(tree, predictors, steps=steps, rounding=0.45, wanted=wanted)[0]
+    influence = mesh_influence(tree, predictors)
+    columns = (influence.starts, influence.rows[: influence.starts[-1]], influence.weights[: influence.starts[-1]])
+    descent = (*columns, np.zeros(count, np.uint8), 0.14, 3, wanted, levels, np.zeros(count), np.zeros(count))
+    shares = RNG.integers(0, 17, (2, count)).astype(np.int32)
+    sizes = (np.zeros(count, np.uint32), np.zeros(count + 1, np.uint32), np.zeros(18 * count, np.uint32))
+    scratch = (np.zeros(25 * count + 1 + 6 * len(edges), np.uint32), np.zeros(2 * count, np.uint8))
+    rows = (*(np.zeros(40 * count, kind) for kind in (np.uint32, np.float32)), np.zeros(count, np.float32))
+    touched = (np.zeros(count, np.uint32), np.zeros(count + 1, np.uint32))
+    heights = (*shape, tree.levels)
+    return [
+        Job("kp_mesh_hierarchy", (edges, len(edges), count, *scratch, *sizes, tree.rings * 0, tree.levels * 0)),
+        Job("kp_mesh_predictors", (count, *shape, features, 4, 0.3, 2.0, 0.5, np.zeros_like(predictors))),
+        Job("kp_mesh_quantize", (count, *heights, predictors, steps, 0.45, wanted, levels * 0, np.zeros(count))),
+        Job("kp_mesh_synthesise", (count, *heights, predictors, steps, levels, np.zeros(count))),
+        Job("kp_mesh_influence", (count, *shape[:2], predictors, touched[1], *rows, *touched, *rows[:2])),
+        Job("kp_mesh_descend", (count, *heights, predictors, steps, *descent)),
+        Job("kp_mesh_sum", (count, *shape, 2, 16, differences(tree, shares))),
+        *entropy_jobs(np.stack([levels, levels // 2, levels * 40]), heights, count),
+    ]
+
+
+def entropy_jobs(levels: np.ndarray, heights: tuple[np.ndarray, ...], count: int) -> list[Job]:  # type: ignore[type-arg]
+    """Levels of a mesh both ways, and random bytes read as such."""
+    models = (np.zeros(31000, np.uint32), np.zeros(3000, np.int32), np.zeros(count, np.uint16))
+    encode = Job(
+        "kp_mesh_encode", (levels, count, len(levels), *heights, *models, np.zeros(9000, np.uint8), 9000, Size())
+    )
+    status, buffers = run_native(encode)
+    assert status == 0
+    data = np.frombuffer(buffers[-2], np.uint8)[: int.from_bytes(buffers[-1], "little")].copy()
+    random = RNG.integers(0, 256, 700).astype(np.uint8)
+    decode = [
+        Job("kp_mesh_decode", (source, len(source), levels * 0, count, len(levels), *heights, *models))
+        for source in (data, data[:90].copy(), random)
+    ]
+    return [encode, *decode]
+
+
+def face_jobs() -> list[Job]:
+    """Connectivity under each policy, there and back, and from random bytes."""
+    mesh = fish()
+    faces, count, jobs = mesh.faces, mesh.vertices.shape[1], []
+    sizes = [ffi.new("size_t *") for _ in range(2)]
+    lib.kp_faces_scratch(len(faces), count, *sizes)
+    scratch = (np.zeros(sizes[0][0], np.uint32), np.zeros(3 * len(faces), np.uint64), np.zeros(sizes[1][0], np.uint8))
+    given = (partners(faces), np.zeros(3 * len(faces), np.uint32), np.zeros(len(faces), np.uint8), faces * 0)
+    for policy in FACE_POLICIES:
+        out = (np.zeros(40000, np.uint8), 40000, Size())
+        encode = Job("kp_faces_encode", (faces, len(faces), count, policy, *given, *scratch, *out))
+        buffers = run_native(encode)[1]
+        data = np.frombuffer(buffers[-2], np.uint8)[: int.from_bytes(buffers[-1], "little")].copy()
+        jobs.append(encode)
+        for source in (data, data[:50].copy(), RNG.integers(0, 256, 300).astype(np.uint8)):
+            tail = (faces * 0, len(faces), count, policy, *scratch)
+            jobs.append(Job("kp_faces_decode", (source, len(source), *tail)))
+    return jobs
+
+
 def assert_same(job: Job, native: Outcome, wasm: Outcome) -> None:
     assert native[0] == wasm[0], job.function
     assert native[1] == wasm[1], job.function
 
 
-@pytest.mark.parametrize("make", [encoder_jobs, decoder_jobs, kinematics_jobs, lifting_jobs, kine_jobs, exact_jobs])
+@pytest.mark.parametrize(
+    "make",
+    [encoder_jobs, decoder_jobs, kinematics_jobs, lifting_jobs, kine_jobs, exact_jobs, mesh_jobs, face_jobs],
+)
 def test_native_and_wasm_leave_the_same_bytes(wasm: Path, tmp_path: Path, make: object) -> None:
     assert callable(make)
     jobs: list[Job] = make()

@@ -127,7 +127,7 @@ def mesh_influence(tree: Hierarchy, predictors: Array) -> Influence:
     dense, touched = np.empty(count, np.float32), np.empty(max(count, 18 * MOST_INFLUENCES), np.uint32)
     status = lib.kp_mesh_influence(
         count, pointer(tree.starts), pointer(tree.refs), pointer(predictors), pointer(row_starts), pointer(columns),
-        _floats(values), _floats(dense), pointer(touched), pointer(starts), pointer(rows), _floats(weights),
+        pointer(values), pointer(dense), pointer(touched), pointer(starts), pointer(rows), pointer(weights),
     )  # fmt: skip
     check(status, "mesh influence")
     return Influence(starts, rows, weights)
@@ -151,15 +151,11 @@ def mesh_descend(
     status = lib.kp_mesh_descend(
         tree.vertices, pointer(tree.starts), pointer(tree.refs), pointer(tree.rings), pointer(tree.levels),
         pointer(predictors), pointer(steps), pointer(influence.starts), pointer(influence.rows),
-        _floats(influence.weights), pointer(past), lagrangian, sweeps, pointer(wanted), pointer(levels),
+        pointer(influence.weights), pointer(past), lagrangian, sweeps, pointer(wanted), pointer(levels),
         pointer(values), pointer(error),
     )  # fmt: skip
     check(status, "mesh quantiser")
     return levels, values
-
-
-def _floats(array: NDArray[np.float32]) -> object:
-    return ffi.from_buffer("float[]", array)
 
 
 def mesh_encode(tree: Hierarchy, levels: NDArray[np.int32]) -> bytes:
