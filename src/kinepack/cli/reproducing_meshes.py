@@ -36,8 +36,8 @@ def reproduce_cpca(folder: Path, *, json: bool) -> list[Figure]:
             (f.sequence, f.settings, *map(number, (f.bpvf, f.d_a, f.kg, f.encode_s, f.decode_fps))) for f in own
         ]
         measured_heads = ("sequence", "codec", "bpvf", "d_a %", "KG %", "encode s", "decode fps")
-        emit_table(measured_heads, measured, title=f"{table}, ours; 18 bits unless q_c or q_w says otherwise", left=2)
+        emit_table(measured_heads, measured, title=f"{table}, ours", left=2)
     split = [f for f in found if f.table == "Tables 2 and 3"]
-    terms = [(f.sequence, f.settings, *(number(f.parts.get(part, 0.0)) for part in PARTS)) for f in split]
+    terms = [(f.sequence, f.described, *(number(f.parts.get(part, 0.0)) for part in PARTS)) for f in split]
     emit_table(("sequence", "codec", *PARTS), terms, title="The terms of Eq. 3 to 5, bits per vertex and frame", left=2)
     return found

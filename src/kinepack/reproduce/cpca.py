@@ -53,7 +53,17 @@ class Figure:
     d_a: float
     kg: float
     encode_s: float
+    """Processor time, as the next."""
     decode_fps: float
+
+    @property
+    def described(self) -> str:
+        """The settings that the paper speaks of, bit depths always among them."""
+        codec = codec_from_spec(self.settings)
+        if not isinstance(codec, MeshCpca):
+            return self.settings
+        star = f", c* = {codec.c_star}" if codec.c_star else ""
+        return f"mesh-cpca k = {codec.k}, c = {codec.c}{star}, q_c = {codec.q_c}, q_w = {codec.q_w}"
 
 
 def sequences(folder: Path) -> list[Path]:

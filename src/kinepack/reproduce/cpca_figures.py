@@ -125,7 +125,7 @@ def _plot(
         axes.set_ylabel(y)
         axes.set_yscale("log" if log_y else "linear")
         axes.set_xscale("log" if log_x else "linear")
-        axes.legend()
+        axes.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
         return _section(text, to_svg(drawn, text))
 
 
