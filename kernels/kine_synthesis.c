@@ -6,6 +6,8 @@
 #include "kine.h"
 #include "sincos.h"
 
+#define LEAST_BENT 8u
+
 static const double quarter_turn = 1.57079632679489661923;
 
 /* Square root by Newton's method from a power of two near it; exact to the last place or next to it. */
@@ -46,6 +48,42 @@ static void fill_waves(size_t n, size_t rows, double *table, double *waves)
         waves[t] = square_root(1.0 / (double)n);
 }
 
+/* What cosine `row` has of a straight line (odd rows) or a parabola (even ones), up to a factor. */
+static inline double share_of(const double *table, size_t n, size_t row)
+{
+    return table[row] / (table[n - row] * table[n - row]);
+}
+
+/* A line and a parabola in front of the odd and the even cosines, all made orthonormal in this order, so that slopes at
+ * the ends of a block cost two rows and not a long tail. What a row takes is left of the shape for the rows after it.
+ * shape[half], next[half] and tails[n + 2] are scratch. */
+static void bend_waves(size_t n, size_t rows, const double *table, double *waves, double *shape, double *next, double *tails)
+{
+    size_t half = (n + 1) / 2;
+    double middle = 0.5 * (double)(n - 1), mean = ((double)n * (double)n - 1) / 12;
+    tails[n] = tails[n + 1] = 0;
+    for (size_t row = n - 1; row > 0; row--)
+        tails[row] = tails[row + 2] + share_of(table, n, row) * share_of(table, n, row);
+    for (size_t first = 1; first <= 2; first++) {
+        double scale = 1 / square_root(tails[first]);
+        for (size_t t = 0; t < half; t++) {
+            double place = (double)t - middle;
+            shape[t] = first == 1 ? -(double)n * place : place * place - mean;
+            next[t] = scale * shape[t];
+        }
+        for (size_t row = first; row < rows; row += 2) {
+            double share = share_of(table, n, row), across = share / tails[row];
+            double length = row + 2 < rows ? square_root(tails[row] / tails[row + 2]) : 0, *wave = waves + row * half;
+            for (size_t t = 0; t < half; t++) {
+                double cosine = wave[t];
+                wave[t] = next[t];
+                next[t] = length * (cosine - across * shape[t]);
+                shape[t] -= share * cosine;
+            }
+        }
+    }
+}
+
 static size_t rows_used(const int32_t *q, size_t rows, size_t tracks)
 {
     for (size_t i = rows * tracks; i > 0; i--)
@@ -79,11 +117,12 @@ static void synthesise_track(const int32_t *q, size_t used, size_t n, size_t tra
 }
 
 /* Track c goes to row places[c] of out[rows * frames]. Track c of the prediction has regressors [starts[c], starts[c + 1]) among earlier tracks.
- * scratch has 1025 + 1024 + 512 * 1024 doubles at most: n + 1 + 2 half + used rows * half of the longest block. */
+ * scratch has 2 n + 3 + 2 half + used rows * half doubles of the longest block of n frames, half = (n + 1) / 2. `bent` blocks
+ * begin with a line and a parabola. */
 int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
                            const double *steps, const double *offsets, const uint32_t *starts,
-                           const uint32_t *regressors, const double *weights, const uint32_t *places, double *scratch,
-                           size_t scratch_size, double *out)
+                           const uint32_t *regressors, const double *weights, const uint32_t *places, uint32_t bent,
+                           double *scratch, size_t scratch_size, double *out)
 {
     size_t at = 0;
     for (size_t b = 0; b < blocks; b++) {
@@ -93,10 +132,12 @@ int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const
         const int32_t *levels = q + at * tracks;
         size_t used = rows_used(levels, n, tracks);
         size_t rows = used ? used : 1;
-        if (scratch_size < n + 1 + 2 * half + rows * half)
+        if (scratch_size < 2 * n + 3 + 2 * half + rows * half)
             return KP_ARGUMENT;
-        double *even = scratch + n + 1, *odd = even + half, *waves = odd + half;
+        double *tails = scratch + n + 1, *even = tails + n + 2, *odd = even + half, *waves = odd + half;
         fill_waves(n, rows, scratch, waves);
+        if (bent && n >= LEAST_BENT)
+            bend_waves(n, rows, scratch, waves, even, odd, tails);
         for (size_t c = 0; c < tracks; c++)
             synthesise_track(levels + c, used, n, tracks, steps[c], waves, even, odd,
                              out + places[c] * frames + at);

@@ -18,6 +18,7 @@ from kinepack._kernels._kine import (
     kine_numbers_decode,
     kine_numbers_encode,
     kine_pose,
+    kine_synthesise,
 )
 from kinepack._kernels.reference_kine import decode_segment
 from kinepack._kernels.reference_kine_numbers import decode_numbers
@@ -37,7 +38,7 @@ from kinepack.metrics import METRICS
 from kinepack.model import Channel, Clip, Joint, Skeleton
 from kinepack.testing import awkward_clips
 from kinepack.transforms import decimals, triangular
-from kinepack.transforms.blocks import choose_runs, dct_basis, find_cuts, group_blocks
+from kinepack.transforms.blocks import bent_basis, choose_runs, dct_basis, find_cuts, group_blocks
 from kinepack.transforms.inertia import masses_of, metric_matrix
 from kinepack.transforms.tracks import (
     ORDERS,
@@ -346,7 +347,7 @@ def test_blocks_tile_and_cuts_are_found() -> None:
     signal = np.stack([20 * np.sin(time * k) for k in (1, 2, 3)], axis=1).astype(np.float32)
     signal[300:] += 500
     assert find_cuts(signal) == [300]
-    runs = choose_runs(signal, 16, grid=2, longest=16)
+    _, runs = choose_runs(signal, 16, grid=2, longest=16)
     assert sum(map(sum, runs)) == 500 and sum(runs[0]) == 300
     assert [sum(group) for group in group_blocks([64, 64, 64, 64], 120)] == [128, 128]
     np.testing.assert_allclose(dct_basis(37) @ dct_basis(37).T, np.eye(37), atol=1e-12)
@@ -382,3 +383,26 @@ def test_layers_that_do_not_belong_together_are_refused(clip: Clip) -> None:
     alone = codec_from_spec("kine").encode(clip)
     with pytest.raises(BitstreamError):
         Kine.decode(dataclasses.replace(stream, setup=alone.setup))
+
+
+@pytest.mark.parametrize("length", [1, 7, 8, 29, 64, 401])
+def test_bent_blocks_are_orthonormal_and_synthesised_alike(length: int) -> None:
+    basis = bent_basis(length)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(length), atol=1e-9)
+    levels = np.random.default_rng(7).integers(-9, 9, (length, 2)).astype(np.int32)
+    out = np.empty((2, length))
+    kine_synthesise(
+        Coefficients(levels, np.array([length], np.uint32)),
+        np.array([1.0, 0.5]),
+        offsets=np.zeros(2),
+        prediction=triangular.to_prediction([[], []], 5, np.ones(2)),
+        places=np.arange(2, dtype=np.uint32),
+        bent=True,
+        out=out,
+    )
+    np.testing.assert_allclose(out, (basis.T @ (levels * [1.0, 0.5])).T, atol=1e-6)
+
+
+def test_a_straight_move_takes_one_row_of_a_bent_block() -> None:
+    move = bent_basis(60) @ np.linspace(-3, 5, 60)
+    assert np.abs(move[2:]).max() < 1e-9

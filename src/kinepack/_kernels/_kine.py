@@ -119,17 +119,18 @@ def kine_synthesise(
     offsets: NDArray[np.float64],
     prediction: Prediction,
     places: NDArray[np.uint32],
+    bent: bool,
     out: NDArray[np.float64],
 ) -> None:
-    """Writes track c to row places[c] of `out` [rows, frames]."""
+    """Writes track c to row places[c] of `out` [rows, frames]; `bent` blocks begin with a line and a parabola."""
     frames, tracks = coefficients.levels.shape
     longest = int(coefficients.lengths.max(initial=1))
     half = (longest + 1) // 2
-    scratch = np.empty(longest + 1 + 2 * half + longest * half, np.float64)
+    scratch = np.empty(2 * longest + 3 + 2 * half + longest * half, np.float64)
     status = lib.kp_kine_synthesise(
         pointer(coefficients.levels), frames, tracks, pointer(coefficients.lengths), len(coefficients.lengths),
         pointer(steps), pointer(offsets), pointer(prediction.starts), pointer(prediction.regressors),
-        pointer(prediction.weights), pointer(places), pointer(scratch), len(scratch), pointer(out),
+        pointer(prediction.weights), pointer(places), bent, pointer(scratch), len(scratch), pointer(out),
     )  # fmt: skip
     check(status, "kine synthesis")
 

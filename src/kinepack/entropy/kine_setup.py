@@ -30,6 +30,8 @@ ESCAPE = 14
 MODEL = IntegerModel(escape=ESCAPE)
 BINS = integer_bins(ESCAPE)
 LARGEST_EXPONENT = 200
+BENT = 16
+"""Added to the shift of a setup whose blocks are bent."""
 MOST_LAYERS = 4
 
 Links = list[list[tuple[int, int]]]
@@ -88,6 +90,8 @@ class KineSetup:
     """1 to MOST_LAYERS."""
     branches: tuple[Branch, ...] = ()
     """By item and frame."""
+    bent: bool = False
+    """Whether blocks begin with a line and a parabola."""
 
 
 def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
@@ -95,7 +99,7 @@ def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integer
     counts = np.zeros(len(setup.active), np.int32)
     counts[setup.active.astype(bool)] = [len(own) for own in setup.links]
     timing = setup.unit + 64 * (setup.hold - 1) + 512 * (setup.lead - 1) + 4096 * (setup.layers - 1)
-    head = [timing, setup.scale, setup.shift]
+    head = [timing, setup.scale, setup.shift + BENT * setup.bent]
     first = np.concatenate([head, setup.forms.ravel(), 1 - setup.active, setup.exponents, setup.offsets, counts])
     flat = [(track - j, w) for track, own in enumerate(setup.links) for j, w in own]
     second = np.array(flat, np.int32).reshape(-1)
@@ -142,7 +146,8 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
         and lead <= hold
         and layers <= MOST_LAYERS
         and abs(scale) <= 64 * 40
-        and 0 <= shift <= 12
+        and 0 <= shift % BENT <= 12
+        and 0 <= shift // BENT <= is_version_3(data)
         and bool(((forms >= 0) & (forms < [5, 6])).all())
         and bool(((active == 0) | (active == 1)).all())
         and bool((np.abs(exponents) <= LARGEST_EXPONENT).all())
@@ -153,7 +158,8 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     second, third = _parts(rest) if branched else (rest, b"")
     links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
     branches = _unpack_branches(third, rig.angles) if branched else ()
-    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers, branches)
+    shift, bent = shift % BENT, shift >= BENT
+    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers, branches, bent)
 
 
 def _pack_branches(branches: tuple[Branch, ...]) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+Basis = Callable[[int], NDArray[np.float32]]
 
 BLOCK_UNITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 """Block lengths that are tried, in units."""
@@ -33,27 +36,67 @@ def dct_basis32(length: int) -> NDArray[np.float32]:
     return basis
 
 
+LEAST_BENT = 8
+"""Frames that a bent block has at least; shorter ones are plain."""
+
+
+@lru_cache(maxsize=64)
+def bent_basis(length: int) -> NDArray[np.float64]:
+    """[rows, frames], orthonormal: a constant, a line, a parabola, then cosines made orthogonal to all rows before.
+
+    Slopes at the ends of a block, which cosines have not, then cost two rows and not a long tail.
+    """
+    basis = dct_basis(length).copy()
+    if length < LEAST_BENT:
+        return dct_basis(length)
+    angles = np.pi * np.arange(1, length) / (2 * length)
+    for first in (1, 2):
+        cosines = basis[first::2].copy()
+        # What each has of a straight line (odd rows) or a parabola (even ones), up to a factor.
+        shares = (np.cos(angles) / np.sin(angles) ** 2)[first - 1 :: 2]
+        tails = np.cumsum((shares**2)[::-1])[::-1]
+        # Row j: cosine j less what it has of the shape's tail from j on.
+        left = np.cumsum((shares[:, None] * cosines)[::-1], axis=0)[::-1]
+        across = cosines[:-1] - (shares / tails)[:-1, None] * left[:-1]
+        basis[first] = left[0] / np.sqrt(tails[0])
+        basis[first + 2 :: 2] = across * np.sqrt(tails[:-1] / tails[1:])[:, None]
+    basis.setflags(write=False)
+    return basis
+
+
+@lru_cache(maxsize=64)
+def bent_basis32(length: int) -> NDArray[np.float32]:
+    basis = bent_basis(length).astype(np.float32)
+    basis.setflags(write=False)
+    return basis
+
+
 def rate_proxy(coefficients: NDArray[np.floating]) -> float:
     """Bits of coefficients given in steps, without knowing the coder."""
     return 0.6 * float(np.log2(1 + 2.5 * np.square(coefficients)).sum())
 
 
-def choose_runs(signal: NDArray[np.float32], unit: int, *, grid: int, longest: int) -> list[list[int]]:
-    """Block lengths of each run of [frames, tracks] between two cuts; a frame alone goes with the run after it."""
+def choose_runs(
+    signal: NDArray[np.float32], unit: int, *, grid: int, longest: int, basis: Basis = dct_basis32
+) -> tuple[float, list[list[int]]]:
+    """Bits, and block lengths of each run of [frames, tracks] between cuts; a frame alone goes with the next."""
     places = [0, *find_cuts(signal), len(signal)]
     runs: list[list[int]] = []
-    alone = False
+    alone, bits = False, 0.0
     for start, stop in pairwise(places):
-        lengths = choose_blocks(signal[start:stop], unit, grid=grid, longest=longest)
+        cost, lengths = choose_blocks(signal[start:stop], unit, grid=grid, longest=longest, basis=basis)
+        bits += cost
         if alone:
             runs[-1] += lengths
         else:
             runs.append(lengths)
         alone = lengths == [1] and not alone
-    return runs
+    return bits, runs
 
 
-def choose_blocks(signal: NDArray[np.float32], unit: int, *, grid: int, longest: int) -> list[int]:
+def choose_blocks(
+    signal: NDArray[np.float32], unit: int, *, grid: int, longest: int, basis: Basis = dct_basis32
+) -> tuple[float, list[int]]:
     """Block lengths that tile [frames, tracks] (in steps) at least cost, by dynamic programming over `grid` units."""
     frames = len(signal)
     ends = [min(i * unit * grid, frames) for i in range(-(-frames // (unit * grid)) + 1)]
@@ -64,14 +107,14 @@ def choose_blocks(signal: NDArray[np.float32], unit: int, *, grid: int, longest:
             if units % grid or start < 0 or units > longest:
                 continue
             part = signal[ends[start] : ends[stop]]
-            cost = least[start] + BLOCK_BITS + rate_proxy(dct_basis32(len(part)) @ part)
+            cost = least[start] + BLOCK_BITS + rate_proxy(basis(len(part)) @ part)
             if cost < least[stop]:
                 least[stop], back[stop] = cost, start
     lengths, stop = [], len(ends) - 1
     while stop:
         lengths.append(ends[stop] - ends[back[stop]])
         stop = back[stop]
-    return lengths[::-1]
+    return least[-1], lengths[::-1]
 
 
 def find_cuts(signal: NDArray[np.floating]) -> list[int]:

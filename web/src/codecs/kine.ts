@@ -133,12 +133,13 @@ class Synthesis implements Decoder {
     const { levels, lengths, blockCount } = this.levels(layers, frames);
     const longest = Math.max(1, ...k.view(Uint32Array, lengths, blockCount));
     const half = (longest + 1) >> 1;
-    const scratchSize = longest + 1 + 2 * half + longest * half;
+    const scratchSize = 2 * longest + 3 + 2 * half + longest * half;
     const shapes = [k.put(this.steps), k.put(this.activeOffsets), k.put(this.starts), k.put(this.regressors)];
     const [links, places, scratch] = [k.put(this.linkWeights), k.put(this.places), k.room(8 * scratchSize)];
     k.call(
       "kp_kine_synthesise", "a segment",
-      levels, frames, tracks, lengths, blockCount, ...shapes, links, places, scratch, scratchSize, out,
+      levels, frames, tracks, lengths, blockCount, ...shapes, links, places,
+      Number(this.setup.bent), scratch, scratchSize, out,
     );
     return out;
   }

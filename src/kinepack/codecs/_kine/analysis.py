@@ -17,7 +17,15 @@ from kinepack.errors import ConfigError
 from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Clip
 from kinepack.transforms import triangular
-from kinepack.transforms.blocks import choose_runs, dct_basis, dct_basis32, find_cuts, group_blocks
+from kinepack.transforms.blocks import (
+    bent_basis,
+    bent_basis32,
+    choose_runs,
+    dct_basis,
+    dct_basis32,
+    find_cuts,
+    group_blocks,
+)
 from kinepack.transforms.forms import choose_forms
 from kinepack.transforms.inertia import Masses, masses_of, metric_matrix
 from kinepack.transforms.steps import default_exponents
@@ -31,6 +39,8 @@ LARGEST_METRIC = 50_000_000
 """Numbers of the metric that are kept at a time; a longer clip or larger rig has one for more frames together."""
 STILL = 0.02
 """A track that moves less than this fraction of its step is constant."""
+BENT_HANDICAP = 0.99
+"""What bent blocks must win by."""
 SHIFT = 5
 LARGEST = 7e6
 """Largest coefficient in steps that the quantiser and coder hold."""
@@ -86,14 +96,22 @@ def analyse(
     residual = triangular.forward(signal, links, SHIFT)
     own, error = np.flatnonzero(active), 2.0 ** (scale / 64)
     scaled = metric[np.ix_(own, own)] * (steps[own, None] * steps[own] / error**2)[..., None]
+    bent, runs = _choose_basis(residual.astype(np.float32), unit, budget.grid, _longest_block(clip, unit, segment_s))
     return Analysis(
-        dataclasses.replace(setup, active=active.astype(np.int32), offsets=offsets, links=links),
+        dataclasses.replace(setup, active=active.astype(np.int32), offsets=offsets, links=links, bent=bent),
         residual,
         triangular.carry_metric(scaled.astype(np.float32), links, SHIFT),
         group,
-        choose_runs(residual.astype(np.float32), unit, grid=budget.grid, longest=_longest_block(clip, unit, segment_s)),
+        runs,
         budget,
     )
+
+
+def _choose_basis(residual: NDArray[np.float32], unit: int, grid: int, longest: int) -> tuple[bool, list[list[int]]]:
+    """Whether blocks are bent, and their lengths."""
+    plain, runs = choose_runs(residual, unit, grid=grid, longest=longest)
+    bent, bent_runs = choose_runs(residual, unit, grid=grid, longest=longest, basis=bent_basis32)
+    return (True, bent_runs) if bent < BENT_HANDICAP * plain else (False, runs)
 
 
 def quantise(
@@ -116,7 +134,8 @@ def quantise(
 
 def _quantise_block(analysis: Analysis, models: list[SegmentModel], start: int, length: int) -> list[NDArray[np.int32]]:
     """A layer's steps are LAYER_RATIO times finer than those of the one below, whose rest it codes."""
-    wanted = (dct_basis(length) @ analysis.residual[start : start + length]).T
+    basis = bent_basis(length) if analysis.setup.bent else dct_basis(length)
+    wanted = (basis @ analysis.residual[start : start + length]).T
     wanted /= LAYER_RATIO ** (len(models) - 1)
     layers = []
     for model in models:
@@ -131,7 +150,7 @@ def _descend(analysis: Analysis, model: SegmentModel, start: int, wanted: Array)
     groups = np.minimum(middles // analysis.group, analysis.metric.shape[2] - 1)
     return kine_descend(
         wanted,
-        dct_basis32(length),
+        bent_basis32(length) if analysis.setup.bent else dct_basis32(length),
         metric=np.ascontiguousarray(analysis.metric[:, :, groups]),
         group=analysis.group,
         lagrangian=LAGRANGIAN,

@@ -57,7 +57,7 @@ class Synthesis:
         self.hold = Hold(setup.hold, setup.lead)
         self.tables = pose_tables(skeleton, self.forms)
         self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
-        self.anchored, self.legacy = Anchored(skeleton, setup.branches), legacy
+        self.anchored, self.legacy, self.bent = Anchored(skeleton, setup.branches), legacy, setup.bent
 
     def decode(self, run: Layers, low: int, high: int, out: Array) -> None:
         """Frames low..high-1 of one segment, from its lowest layers, to `out` [frames, channels]."""
@@ -87,6 +87,7 @@ class Synthesis:
             offsets=self.moving_offsets,
             prediction=self.prediction,
             places=self.places,
+            bent=self.bent,
             out=tracks,
         )
         kine_pose(tracks, self.tables, out=out, first=start - first - skipped, continuous=self.legacy)

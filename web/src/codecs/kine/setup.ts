@@ -30,6 +30,8 @@ export interface Setup {
   layers: number;
   scale: number;
   shift: number;
+  /** Whether blocks begin with a line and a parabola. */
+  bent: boolean;
   /** Of each turn. */
   forms: { form: number; order: number }[];
   active: boolean[];
@@ -43,6 +45,8 @@ export interface Setup {
 const [FORM, ORDER, FIELDS, LINKS, CLASSES] = [1, 3, 5, 29, 6];
 const HEAD = 3;
 const MOST_LAYERS = 4;
+/** Added to the shift of a setup whose blocks are bent. */
+const BENT = 16;
 /** First byte of a setup of version 3, without and with branches, before a zero; numbers of a branch. */
 const [PLAIN, BRANCHED, BRANCH] = [0x80, 0x81, 5];
 
@@ -62,7 +66,8 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
     ...[0, 1, 2, 3].flatMap((field) => Array.from(classes, (c) => FIELDS + CLASSES * field + c)),
   ];
   const first = integers(coded, contexts, prior.setup, kernels);
-  const [timing, scale, shift] = first as unknown as [number, number, number];
+  const [timing, scale, bentShift] = first as unknown as [number, number, number];
+  const [bent, shift] = [Math.floor(bentShift / BENT), bentShift % BENT];
   const unit = ((timing - 1) % 64) + 1;
   const hold = (Math.floor((timing - 1) / 64) % 8) + 1;
   const lead = (Math.floor((timing - 1) / 512) % 8) + 1;
@@ -72,7 +77,8 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
   const forms = turns.map((_, n) => ({ form: first[HEAD + 2 * n]!, order: first[HEAD + 2 * n + 1]! }));
   const [still, exponents, offsets, counts] = [field(0), field(1), field(2), field(3)];
   const sound =
-    timing >= 1 && lead <= hold && layers <= MOST_LAYERS && Math.abs(scale) <= 64 * 40 && shift >= 0 && shift <= 12 &&
+    timing >= 1 && lead <= hold && layers <= MOST_LAYERS && Math.abs(scale) <= 64 * 40 && 
+    bent >= 0 && bent <= (marked ? 1 : 0) && shift <= 12 &&
     forms.every(({ form, order }, n) => form >= 0 && form < 5 && order >= 0 && order < 6 && allowed(skeleton, turns[n]!, form)) &&
     still.every((s) => s === 0 || s === 1) &&
     exponents.every((e) => Math.abs(e) <= 200) &&
@@ -83,7 +89,9 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
   const moving = (_: unknown, i: number) => active[i]!;
   const links = unpackLinks(rest, counts.filter(moving), classes.filter(moving), prior, kernels);
   const branches = branched ? unpackBranches(source, eulerItems(slots), kernels) : [];
-  return { prior, branches, unit, hold, lead, layers, scale, shift, forms, active, exponents, offsets, links };
+  return {
+    prior, branches, unit, hold, lead, layers, scale, shift, bent: bent === 1, forms, active, exponents, offsets, links,
+  };
 }
 
 function unpackLinks(
