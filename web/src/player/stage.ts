@@ -24,7 +24,7 @@ const SUN = new Vector3(1, 2.2, 1.6);
 /** Radians between the camera and a straight look at the body's broad side, and above the floor. */
 const [TURNED, RAISED] = [0.6, 0.2];
 /** Distance of the camera in sizes of the body, its angle of view, and the air around the body. */
-const [DISTANCE, ANGLE_DEG, AIR] = [1.62, 38, 1.15];
+const [DISTANCE, ANGLE_DEG, AIR] = [1.78, 38, 1.15];
 
 export class Stage {
   view: View = "copy";

@@ -104,6 +104,7 @@ export class Timeline {
     pen.beginPath();
     pen.arc(x(data.frame + 0.5), bottom - STRIP / 2, 6, 0, 7);
     pen.fill();
+    if (data.rms && data.largest) this.labels(pen, data, width, colour);
   }
 
   private curves(
@@ -158,14 +159,24 @@ export class Timeline {
     pen.beginPath();
     trace(largest!);
     pen.stroke();
-    const highest = Math.max(...rms!.filter((v) => !Number.isNaN(v)), 0);
+  }
+
+  /** What the curves reach at most, over everything else. */
+  private labels(pen: CanvasRenderingContext2D, { rms, largest }: TimelineData, right: number, colour: (name: string) => string): void {
+    const most = (values: Float32Array) => values.reduce((top, value) => Math.max(top, value || 0), 0);
     pen.font = "11px system-ui, sans-serif";
     pen.textAlign = "right";
-    pen.fillStyle = colour("soft");
-    const told = `largest ≤ ${length(top)}`;
-    pen.fillText(told, x(frames) - 4, 11);
-    pen.fillStyle = colour("plot");
-    pen.fillText(`rms ≤ ${length(highest)}`, x(frames) - 14 - pen.measureText(told).width, 11);
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    pen.strokeStyle = colour("paper");
+    for (const [text, ink] of [
+      [`largest ≤ ${length(most(largest!))}`, "soft"], [`rms ≤ ${length(most(rms!))}`, "plot"],
+    ] as const) {
+      pen.fillStyle = colour(ink);
+      pen.strokeText(text, right - 4, 11);
+      pen.fillText(text, right - 4, 11);
+      right -= pen.measureText(text).width + 10;
+    }
   }
 
   private axis(
