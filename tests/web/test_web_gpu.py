@@ -23,15 +23,20 @@ NEAR = 1e-4
 SHARES = [0.0, 0.21, 0.5, 0.777, 1.0]
 """Places in the clip, most of them between two frames."""
 CODECS = [
-    "kine-mesh",
-    "kine-mesh:step=0.05,segment_s=0.4",
+    "kine-mesh:bones=0",
+    "kine-mesh:bones=0,step=0.05,segment_s=0.4",
+    "kine-mesh:bones=8",
     "mesh-cpca",
     "mesh-cpca:k=9,c=5,means=true,index=bits,segment_s=0.4",
     "mesh-cpca:k=4,c=6,c_star=12",
     "mesh-pca",
     "mesh-pca-lpc:c=11,segment_s=0.4",
 ]
-SEQUENCES = ["cesiumman_walk", "mit_jumping_15fps", "flamingo_fly"]
+SEQUENCES = {
+    "cesiumman_walk": "kine-mesh:bones=14",
+    "mit_jumping_15fps": "kine-mesh:bones=0",
+    "flamingo_fly": "kine-mesh",
+}
 
 
 def at_share(vertices: NDArray[np.float32], share: float) -> NDArray[np.float64]:
@@ -74,7 +79,7 @@ def test_fish(run_scenario: Scenario) -> None:
 def test_sequences(run_scenario: Scenario, shared_data: Path, name: str) -> None:
     mesh = kinepack.read(shared_data / "mesh" / f"{name}.npz")
     assert isinstance(mesh, MeshSequence)
-    for result in check(run_scenario, mesh, ["kine-mesh", "mesh-cpca:c=6,starts=1", "mesh-pca", "mesh-pca-lpc"]):
+    for result in check(run_scenario, mesh, [SEQUENCES[name], "mesh-cpca:c=6,starts=1", "mesh-pca", "mesh-pca-lpc"]):
         assert result["bytes"] < result["rawBytes"]
 
 
@@ -92,7 +97,7 @@ def rough_sheet(rows: int = 72, columns: int = 80, frames: int = 96) -> MeshSequ
 
 def test_many_vertices_and_components(run_scenario: Scenario) -> None:
     """Several rows of every texture, and more than 64 components."""
-    codecs = ["kine-mesh:descend=false", "mesh-cpca:k=3,c=66,starts=1", "mesh-pca:c=80", "mesh-pca-lpc:c=80"]
+    codecs = ["kine-mesh:bones=0,descend=false", "mesh-cpca:k=3,c=66,starts=1", "mesh-pca:c=80", "mesh-pca-lpc:c=80"]
     for codec, result in zip(codecs, check(run_scenario, rough_sheet(), codecs), strict=True):
         assert result["components"] > 64, codec
         assert min(result["size"]) > 64
@@ -107,7 +112,7 @@ def test_far_from_the_origin(run_scenario: Scenario) -> None:
     """What vertices have is kept in 16 bits about its middle: a mesh is as exact wherever it is."""
     mesh = fish()
     moved = MeshSequence(mesh.vertices + np.float32([60, -80, 30]), mesh.faces, frame_time=mesh.frame_time)
-    check(run_scenario, moved, ["kine-mesh", "mesh-cpca", "mesh-pca"])
+    check(run_scenario, moved, ["kine-mesh:bones=0", "kine-mesh:bones=8", "mesh-cpca", "mesh-pca"])
 
 
 def test_only_products(run_scenario: Scenario) -> None:
@@ -175,7 +180,7 @@ def test_three_pictures(run_scenario: Scenario, loader: bytes, name: str) -> Non
 def test_drawn_while_it_arrives(run_scenario: Scenario, loader: bytes) -> None:
     """Rows are uploaded as they come; a frame not here yet leaves the mesh as it is; a lost context comes back."""
     mesh = rough_sheet(20, 20, 90)
-    data = kinepack.compress(mesh, "kine-mesh:segment_s=0.25,descend=false")
+    data = kinepack.compress(mesh, "kine-mesh:bones=0,segment_s=0.25,descend=false")
     with serving(library_paths({"loader.js": loader, "sheet.kine": data})) as address:
         found = run_scenario(
             "gpuStreaming", url=f"{address}blank.html", loader="/loader.js", file="sheet.kine", rate=len(data) / 2,

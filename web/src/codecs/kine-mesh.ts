@@ -8,7 +8,7 @@ import type { Topology } from "../model.js";
 import { type Codec, type Decoder, productDecoder } from "./base.js";
 import { chainOf, decodeLevels, type Hierarchy, hierarchyOf, weightsOf } from "./kine-mesh/hierarchy.js";
 import { integers } from "./kine-mesh/integers.js";
-import { type Bones, readBones, writeMotions } from "./kine-mesh/skin.js";
+import { type Bones, readBones, recentre, writeMotions } from "./kine-mesh/skin.js";
 import type { Rows } from "./product.js";
 
 const LONGEST = 512;
@@ -47,6 +47,8 @@ interface Fixed {
   step: number;
   components: number;
   bones: Bones | null;
+  /** Of the rest pose, which the weights of bones are about. */
+  centre: Float64Array;
   /** Of the turns and offsets of bones. */
   scales: Float64Array;
   /** Four for each bone, then the components. */
@@ -67,20 +69,23 @@ function readSetup(setup: Bytes, layout: Topology, frames: number, kernels: Kern
   const scales = scalesOf(head.take(scaleBytes), tracks + components, kernels);
   const levels = decodeLevels(tree, head.take(head.left), rest + components, kernels);
   const found = weightsOf(tree, levels, rest + components, kernels);
+  const centre = Float64Array.from({ length: rest }, (_, n) => {
+    return (unit * found.subarray(n * layout.vertices, (n + 1) * layout.vertices).reduce((a, b) => a + b)) / layout.vertices;
+  });
   const columns = 2 * tracks + components;
   const weights = new Float64Array(charge("values", layout.vertices * columns));
   for (let p = 0; p < layout.vertices; p++) {
     const row = weights.subarray(tree.order[p]! * columns, (tree.order[p]! + 1) * columns);
     for (let b = 0; bones && b < bones.count; b++) {
       const share = bones.shares[b * layout.vertices + p]!;
-      for (let n = 0; n < REST; n++) row[4 * b + n] = share * (found[n * layout.vertices + p]! * unit);
+      for (let n = 0; n < REST; n++) row[4 * b + n] = share * (found[n * layout.vertices + p]! * unit - centre[n]!);
       row[4 * b + REST] = share;
     }
     for (let n = 0; n < components; n++) {
       row[2 * tracks + n] = found[(rest + n) * layout.vertices + p]! * (step / scales[tracks + n]!);
     }
   }
-  return { step, components, bones, scales: scales.subarray(0, tracks), columns, weights };
+  return { step, components, bones, centre, scales: scales.subarray(0, tracks), columns, weights };
 }
 
 function scalesOf(data: Bytes, count: number, kernels: Kernels): Float64Array {
@@ -116,8 +121,11 @@ function split(tracks: Float64Array, frames: number, fixed: Fixed, vertices: num
   for (let t = 0; t < frames; t++) {
     const row = tracks.subarray(3 * t * rows, 3 * (t + 1) * rows);
     const out = values.subarray(3 * t * columns, 3 * (t + 1) * columns);
-    for (let axis = 0; axis < 3; axis++) offsets[3 * t + axis] = row[axis]! / Math.sqrt(vertices);
-    if (bones) writeMotions(bones, row.subarray(3), scales, out);
+    if (bones) {
+      writeMotions(bones, row.subarray(3), scales, out);
+      offsets.set(recentre(out, bones.count, fixed.centre), 3 * t);
+    }
+    for (let axis = 0; axis < 3; axis++) offsets[3 * t + axis]! += row[axis]! / Math.sqrt(vertices);
     out.set(row.subarray(3 * (1 + scales.length)), 3 * (columns - components));
   }
   return { offsets, values };

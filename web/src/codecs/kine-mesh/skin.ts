@@ -66,6 +66,20 @@ export function writeMotions({ count, parents, joints }: Bones, tracks: Float64A
   }
 }
 
+/**
+ * Makes motions [4 * count * 3] those of points about `centre`, with moves from the first bone's, which is given back. Shares
+ * sum to one, so that nothing else changes; but however far from the origin a mesh is, numbers stay as small as the mesh.
+ */
+export function recentre(motions: Float64Array, count: number, centre: Float64Array): number[] {
+  for (let b = 0; b < count; b++) {
+    const own = motions.subarray(12 * b, 12 * b + 12);
+    for (let c = 0; c < 3; c++) own[9 + c]! += along(centre, 0, own, c);
+  }
+  const first = Array.from(motions.subarray(9, 12));
+  for (let b = 0; b < count; b++) for (let c = 0; c < 3; c++) motions[12 * b + 9 + c]! -= first[c]!;
+  return first;
+}
+
 /** Row of three numbers times column c of a turn. */
 function along(row: ArrayLike<number>, at: number, turn: ArrayLike<number>, c: number): number {
   return row[at]! * turn[c]! + row[at + 1]! * turn[3 + c]! + row[at + 2]! * turn[6 + c]!;
