@@ -55,6 +55,8 @@ def find_branches(source: Clip, copy: Array) -> tuple[Branch, ...]:
     per_unit, found = source.skeleton.radians_per_angle, list[Branch]()
     for item, channels in enumerate(euler_items(source.skeleton)):
         wanted, angles = source.values[:, channels] * per_unit, copy[:, channels] * per_unit
+        if _square(angles - wanted).max() <= CLEARLY:
+            continue
         best, seams = _square(toward(angles, wanted) - wanted), _seams(wanted)
         start, now = 0, angles
         while len(away := np.flatnonzero(_misses(now - wanted, seams)[start:] > best[start:] + CLEARLY)):
