@@ -19,7 +19,7 @@ from kinepack.limits import Limits
 
 STREAMS = Path(__file__).parents[1] / "golden" / "streams"
 FILES = sorted(STREAMS.glob("*/*.kine"))
-SKELETONS = sorted((STREAMS.parent / "skeletons").glob("*.kine"))
+CONTAINERS = [*sorted((STREAMS.parent / "skeletons").glob("*.kine")), STREAMS.parent / "containers" / "layered.kine"]
 LIMITS = Limits(values=1_000_000, frames=100_000, vertices=100_000, faces=100_000, bytes=1 << 24)
 each_golden = pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 
@@ -36,7 +36,7 @@ def cuts(data: bytes) -> Iterator[bytes]:
         yield data[:size]
 
 
-@pytest.mark.parametrize("path", [*FILES, *SKELETONS], ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.parametrize("path", [*FILES, *CONTAINERS], ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_files(path: Path) -> None:
     data = path.read_bytes()
     for bad in (*cuts(data), *flips(data)):
@@ -60,17 +60,17 @@ def test_codec_payloads_behind_the_checksums(path: Path) -> None:
             CODECS[record.codec].decode(bad, None, LIMITS)
 
 
-@pytest.mark.parametrize("path", SKELETONS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", CONTAINERS, ids=lambda p: p.stem)
 def test_chunks_behind_the_checksums(path: Path) -> None:
     """The same for skeletons and for descriptions of clips with their indexes."""
     with kinepack.open(path) as file:
-        static, record = file.container.statics[0].body, pack_clip(file[0].record)
+        static, record, tag = file.container.statics[0].body, pack_clip(file[0].record), file[0].record.tag
     for bad in (*cuts(static), *flips(static)):
         with contextlib.suppress(KinepackError):
             unpack_static(bad, LIMITS)
     for bad in (*cuts(record), *flips(record)):
         with contextlib.suppress(KinepackError):
-            unpack_clip(bad, LIMITS)
+            unpack_clip(bad, LIMITS, tag=tag)
 
 
 def damaged_streams(stream: Stream) -> Iterator[Stream]:

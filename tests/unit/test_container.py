@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import kinepack
 from kinepack.codecs.base import CODECS
 from kinepack.container.clip import ClipRecord, SegmentEntry, check_of, pack_clip, placed, unpack_clip
-from kinepack.container.layout import ByteReader, ByteWriter
+from kinepack.container.layout import ByteReader, ByteWriter, Tag
 from kinepack.errors import (
     BitstreamError,
     ConfigError,
@@ -64,11 +64,22 @@ def test_overhead_of_a_one_segment_clip_is_at_most_64_bytes(codec: str) -> None:
 @given(st.lists(st.tuples(st.integers(1, 300), st.integers(0, 9000)), min_size=1, max_size=40), st.integers(1, 3))
 def test_indexes_survive(runs: list[tuple[int, int]], layers: int) -> None:
     sizes = [size + layer for _, size in runs for layer in range(layers)]
-    entries = placed([frames for frames, _ in runs], layers, sizes)
+    lengths = [frames for frames, _ in runs]
+    entries, by_layer = (placed(lengths, sizes, by_layer=choice) for choice in (False, True))
     plain = tuple(dataclasses.replace(e, offset=sum(sizes[:n]), crc=n) for n, e in enumerate(entries))
-    for segments in (entries, plain):
+    for segments in (entries, by_layer, plain):
         record = ClipRecord("", "raw", 1, "", sum(frames for frames, _ in runs), 0.1, 0, b"", segments)
         assert unpack_clip(pack_clip(record), tag=record.tag) == record
+
+
+def test_lower_layers_lie_before_higher_ones() -> None:
+    """Whoever reads a file from its front has the whole clip in its lowest layer first."""
+    with kinepack.open(kinepack.compress(CLIP, "kine:layers=3,segment_s=0.3")) as file:
+        record = file[0].record
+    assert record.tag == Tag.LAYERED_CLIP and {s.layer for s in record.segments} == {0, 1, 2}
+    lying = sorted(record.segments, key=lambda s: s.offset)
+    assert [s.layer for s in lying] == sorted(s.layer for s in lying)
+    assert [s.first for s in lying if s.layer == 1] == sorted({s.first for s in lying})
 
 
 def test_every_wrong_byte_of_a_segment_is_found() -> None:

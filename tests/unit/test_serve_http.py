@@ -185,8 +185,32 @@ def test_every_answer_has_the_security_headers(server: Running) -> None:
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "script" not in policy
         assert "frame-ancestors 'none'" in policy and headers["x-content-type-options"] == "nosniff"
-        assert headers["cross-origin-resource-policy"] == "same-origin" and headers["referrer-policy"] == "no-referrer"
-        assert "server" not in headers
+        assert headers["cross-origin-resource-policy"] == "same-origin" and "server" not in headers
+        motion = path == "/files/walk.kine"  # not a document, so that nothing it could lead to has a referrer
+        assert headers.get("referrer-policy") == (None if motion else "no-referrer")
+
+
+def test_a_part_of_a_file_has_a_short_head(server: Running) -> None:
+    """Over 32 kbit/s a hundred bytes are 25 ms."""
+    headers = ask(server, "/files/walk.kine", Range="bytes=0-99").headers
+    assert sum(len(name) + len(value) + 4 for name, value in headers.items()) < 400
+
+
+@pytest.mark.parametrize("rate", ["7", "0", "-5", "nan", "inf", "x", ""])
+def test_rates_that_make_no_sense(server: Running, rate: str) -> None:
+    assert ask(server, f"/files/walk.kine?kbit={rate}").status == 400
+
+
+def test_slow_answers_are_whole(server: Running) -> None:
+    whole = ask(server, "/files/walk.kine").body
+    assert ask(server, "/files/walk.kine?kbit=100000").body == whole
+    assert ask(server, "/files/walk.kine?kbit=100000", Range="bytes=5-").body == whole[5:]
+
+
+def test_pages_lead_to_nothing_else(server: Running) -> None:
+    for place in ("/watch/stage", "/energy"):
+        for path in ("../__init__.py", "%2e%2e/__init__.py", "..%2f__init__.py", "nothing.js", "licences.md"):
+            assert ask(server, f"{place}/{path}").status == 404
 
 
 def test_other_names_are_refused(server: Running) -> None:

@@ -6,6 +6,7 @@ import * as measuring from "./bench.mjs";
 import * as gpu from "./gpu.mjs";
 import * as scenarios from "./scenarios.mjs";
 import * as serving from "./serve_scenarios.mjs";
+import * as streaming from "./stream_scenarios.mjs";
 
 const [name, argumentsPath] = process.argv.slice(2);
 const options = JSON.parse(readFileSync(argumentsPath, "utf8"));
@@ -36,7 +37,7 @@ try {
   page.on("request", (request) => {
     if (/^https?:/.test(request.url())) hosts.add(new URL(request.url()).host);
   });
-  const found = await (scenarios[name] ?? gpu[name] ?? serving[name] ?? measuring[name])(page, options);
+  const found = await (scenarios[name] ?? gpu[name] ?? serving[name] ?? streaming[name] ?? measuring[name])(page, options);
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
   process.stdout.write(JSON.stringify({ ...found, faults, hosts: [...hosts] }));
 } finally {

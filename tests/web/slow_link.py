@@ -21,8 +21,8 @@ PIECE = 1 << 16
 class _Link:
     """One shared line: answers to requests for `.kine` files wait for their turn on it, all others pass freely."""
 
-    def __init__(self, target: tuple[str, int], rate: float, latency_s: float) -> None:
-        self.target, self.rate, self.latency_s = target, rate, latency_s
+    def __init__(self, target: tuple[str, int], rate: float, latency_s: float, breaks_after: int | None) -> None:
+        self.target, self.rate, self.latency_s, self.breaks_after = target, rate, latency_s, breaks_after
         self.line = asyncio.Lock()
         self.free_at = 0.0
 
@@ -53,6 +53,7 @@ class _Link:
             await writer.drain()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, slow: asyncio.Event) -> None:
+        sent = 0
         with suppress(OSError):
             while data := await reader.read(PIECE):
                 step = max(1, round(self.rate * SLICE_S)) if slow.is_set() else len(data)
@@ -60,6 +61,10 @@ class _Link:
                     part = data[at : at + step]
                     if slow.is_set():
                         await self._turn(len(part))
+                        sent += len(part)
+                    if self.breaks_after is not None and sent > self.breaks_after:
+                        writer.transport.abort()
+                        return
                     writer.write(part)
                     await writer.drain()
 
@@ -74,14 +79,17 @@ class _Link:
 
 
 @contextmanager
-def slow_link(address: str, *, kbit_s: float, latency_ms: float = 20) -> Iterator[str]:
-    """An address at which the server at `address` answers through a slow line."""
+def slow_link(address: str, *, kbit_s: float, latency_ms: float = 20, breaks_after: int | None = None) -> Iterator[str]:
+    """An address at which the server at `address` answers through a slow line.
+
+    Every connection breaks after so many bytes of motion, if `breaks_after` is given.
+    """
     parts = urlsplit(address)
     target = parts.hostname or "", parts.port or 80
     started: queue.Queue[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = queue.Queue()
 
     async def run() -> None:
-        link, done = _Link(target, kbit_s * 1000 / 8, latency_ms / 1000), asyncio.Event()
+        link, done = _Link(target, kbit_s * 1000 / 8, latency_ms / 1000, breaks_after), asyncio.Event()
         server = await asyncio.start_server(link.serve, "127.0.0.1", 0)
         started.put((server.sockets[0].getsockname()[1], asyncio.get_running_loop(), done))
         await done.wait()

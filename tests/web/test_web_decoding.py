@@ -101,8 +101,9 @@ def coded_clips(codecs: Iterable[str]) -> dict[str, bytes]:
 
 
 def test_golden_skeletons(run_scenario: Scenario) -> None:
-    """Every form in which a skeleton is coded."""
-    files = {path.name: path.read_bytes() for path in sorted((GOLDEN.parent / "skeletons").glob("*.kine"))}
+    """Every form in which a skeleton is coded, every order of segments."""
+    paths = [*(GOLDEN.parent / "skeletons").glob("*.kine"), GOLDEN.parent / "containers" / "layered.kine"]
+    files = {path.name: path.read_bytes() for path in sorted(paths)}
     for data, result in zip(files.values(), decoded(run_scenario, files), strict=True):
         check_same(result, kinepack.open(data)[0].decode())
 

@@ -36,8 +36,11 @@ export interface ClipRecord {
 const SHORT = 4096;
 const LAYER_CONTEXTS = 7;
 
-/** The body of a clip chunk; that of a plain one has the checks in its index. */
-export async function unpackClip(body: Bytes, plain: boolean): Promise<ClipRecord> {
+/** How a clip's segments lie: run by run with the checks in the index, run by run, or layer by layer. */
+export type Order = "plain" | "runs" | "layers";
+
+/** The body of a clip chunk. */
+export async function unpackClip(body: Bytes, order: Order): Promise<ClipRecord> {
   const source = new ByteReader(body);
   const number = source.varint();
   const staticRef = number ? number - 1 : hex(source.take(16));
@@ -48,7 +51,7 @@ export async function unpackClip(body: Bytes, plain: boolean): Promise<ClipRecor
   const frames = charge("frames", source.varint());
   const frameTime = source.frameTime();
   const setup = source.block();
-  const segments = plain ? unpackPlainIndex(source, frames) : await unpackIndex(source, frames);
+  const segments = order === "plain" ? unpackPlainIndex(source, frames) : await unpackIndex(source, frames, order);
   if (source.left) throw corrupt("a clip's description is longer than its content");
   const last = segments[segments.length - 1]!;
   const about = { layers: last.layer + 1, dataBytes: last.offset + last.stored };
@@ -64,7 +67,7 @@ export function checkedSegment(entry: SegmentEntry, stored: Bytes): Bytes | null
   return whole ? data : null;
 }
 
-async function unpackIndex(source: ByteReader, frames: number): Promise<SegmentEntry[]> {
+async function unpackIndex(source: ByteReader, frames: number, order: Order): Promise<SegmentEntry[]> {
   const [runs, layers] = [source.varint(), source.varint()];
   charge("segments", runs * layers);
   if (!(runs >= 1 && runs <= frames && layers >= 1 && layers <= source.left)) {
@@ -81,24 +84,32 @@ async function unpackIndex(source: ByteReader, frames: number): Promise<SegmentE
   const sizes = Array.from(values.subarray(runs - 1), (value, n) => usual[n % layers]! + value);
   if (sizes.some((size) => size < 0)) throw corrupt("the index of segments has a size below nothing");
   let n = 0;
-  return placed(lengths, layers, () => {
+  const segments = placed(lengths, layers, () => {
     const size = sizes[n++]!;
     return { size, stored: size + (size < SHORT ? 2 : 4) };
   });
+  if (order === "layers") layOut([...segments].sort((a, b) => a.layer - b.layer)); // sorting keeps the order of runs
+  return segments;
+}
+
+/** Gives segments their places, one behind the other. */
+function layOut(segments: SegmentEntry[]): void {
+  let offset = 0;
+  for (const segment of segments) {
+    segment.offset = offset;
+    offset += segment.stored;
+  }
 }
 
 /** Entries of segments that lie run by run, layer by layer. */
 function placed(lengths: number[], layers: number, next: () => Pick<SegmentEntry, "size" | "stored" | "crc">) {
   const segments: SegmentEntry[] = [];
-  let [first, offset] = [0, 0];
+  let first = 0;
   for (const frames of lengths) {
-    for (let layer = 0; layer < layers; layer++) {
-      const entry = { first, frames, layer, offset, ...next() };
-      segments.push(entry);
-      offset += entry.stored;
-    }
+    for (let layer = 0; layer < layers; layer++) segments.push({ first, frames, layer, offset: 0, ...next() });
     first += frames;
   }
+  layOut(segments);
   return segments;
 }
 

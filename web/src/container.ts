@@ -1,7 +1,7 @@
 // The chunks of a `.kine` file over anything with `readAt(offset, size)` (docs/format.md).
 
 import { type Bytes, ByteReader, crc32 } from "./bytes.js";
-import { checkedSegment, type ClipRecord, type SegmentEntry, unpackClip } from "./clip-record.js";
+import { checkedSegment, type ClipRecord, type Order, type SegmentEntry, unpackClip } from "./clip-record.js";
 import { charge, corrupt, KineError, truncated, unsupported } from "./errors.js";
 import { Library } from "./library.js";
 import type { ByteSource } from "./source.js";
@@ -9,8 +9,9 @@ import type { ByteSource } from "./source.js";
 const MAGIC = [0x8b, 0x4b, 0x4e, 0x45];
 const VERSION = 1;
 const HEADER_BYTES = 5;
-export const TAG = { contents: 1, static: 2, plainClip: 3, data: 4, library: 5, catalogue: 6, clip: 7 } as const;
-const isClip = (tag: number) => tag === TAG.clip || tag === TAG.plainClip;
+export const TAG = { contents: 1, static: 2, plainClip: 3, data: 4, library: 5, catalogue: 6, clip: 7, layeredClip: 8 } as const;
+const ORDERS = new Map<number, Order>([[TAG.plainClip, "plain"], [TAG.clip, "runs"], [TAG.layeredClip, "layers"]]);
+const isClip = (tag: number) => ORDERS.has(tag);
 const SKIPPABLE = 0x80;
 const CRC_BYTES = 4;
 /** A tag and the longest varint. */
@@ -147,7 +148,7 @@ export class Container {
   }
 
   private async clipEntry(chunk: Chunk, chunkBytes: number): Promise<ClipEntry> {
-    const record = await unpackClip(chunk.body, chunk.tag === TAG.plainClip);
+    const record = await unpackClip(chunk.body, ORDERS.get(chunk.tag)!);
     const { tag, length, bytes } = await this.head(chunk.end);
     if (tag !== TAG.data || length !== record.dataBytes) {
       throw corrupt(`the data of clip '${record.name}' does not follow its index`);

@@ -60,7 +60,7 @@ export class HttpSource implements ByteSource {
     readonly url: string,
     options: HttpOptions,
   ) {
-    this.options = { firstRequest: 1 << 16, readAhead: 1 << 12, patience: 60_000, ...options };
+    this.options = { firstRequest: 1 << 14, readAhead: 1 << 12, patience: 60_000, ...options };
   }
 
   static async open(url: string, options: HttpOptions = {}): Promise<HttpSource> {

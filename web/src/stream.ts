@@ -32,6 +32,8 @@ const SAFETY = 0.8;
 const MOST_SEGMENTS = 64;
 /** Seconds of play that one request should cover at the most, so that a seek is never far behind. */
 const REQUEST_S = 4;
+/** The same of a refinement, which must not keep the base layer waiting. */
+const REFINE_S = 1;
 
 interface Wish {
   run: number;
@@ -145,9 +147,9 @@ export class KineStream<T = Values> {
     const refined = cyclic.find((run) => this.have[run]! > 0 && this.have[run]! < this.layers);
     const hungry = base !== undefined && ahead < this.options.target;
     if (refined !== undefined && !(hungry && ahead < this.options.comfort) && this.affordable(refined)) {
-      return [{ run: refined, layer: this.have[refined]! }];
+      return this.stretch(refined, REFINE_S);
     }
-    return hungry ? this.stretch(base) : refined !== undefined && base === undefined ? [{ run: refined, layer: this.have[refined]! }] : [];
+    return hungry ? this.stretch(base, REQUEST_S) : refined !== undefined && base === undefined ? this.stretch(refined, REFINE_S) : [];
   }
 
   /** Whether a refinement arrives before its frames play and before the base layer runs out. */
@@ -165,15 +167,19 @@ export class KineStream<T = Values> {
     return this.clip.runs.reduce((sum, run) => sum + run.segments[0]!.stored, 0);
   }
 
-  /** Base segments from `run` on that lie side by side in the file. */
-  private stretch(run: number): Wish[] {
-    const { runs, frameTime, layers } = this.clip;
+  /** The next segments of `run` and of runs behind it, as far as they are of one layer and lie side by side in the file. */
+  private stretch(run: number, most: number): Wish[] {
+    const { runs, frameTime } = this.clip;
+    const layer = this.have[run]!;
     const wishes: Wish[] = [];
-    for (let n = run, seconds = 0; n < runs.length && this.have[n] === 0; n++) {
-      if (wishes.length >= MOST_SEGMENTS || (wishes.length && seconds > REQUEST_S)) break;
-      wishes.push({ run: n, layer: 0 });
+    let end: number | undefined;
+    for (let n = run, seconds = 0; n < runs.length && this.have[n] === layer; n++) {
+      const { offset, stored } = runs[n]!.segments[layer]!;
+      const apart = end !== undefined && offset !== end;
+      if (apart || wishes.length >= MOST_SEGMENTS || (wishes.length && seconds > most)) break;
+      wishes.push({ run: n, layer });
       seconds += runs[n]!.frames * frameTime;
-      if (layers > 1) break;
+      end = offset + stored;
     }
     return wishes;
   }

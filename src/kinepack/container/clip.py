@@ -8,6 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from kinepack.container.integers import pack_integers, unpack_integers
 from kinepack.container.layout import CRC, DIGEST_BYTES, ByteReader, ByteWriter, Tag
@@ -58,7 +59,7 @@ def check_of(data: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class ClipRecord:
-    """The body of a CLIP or PLAIN_CLIP chunk."""
+    """The body of a CLIP, LAYERED_CLIP or PLAIN_CLIP chunk."""
 
     name: str
     codec: str
@@ -73,13 +74,16 @@ class ClipRecord:
 
     @property
     def tag(self) -> Tag:
-        """PLAIN_CLIP if the index has the checks."""
-        return Tag.CLIP if self.segments[0].crc is None else Tag.PLAIN_CLIP
+        """PLAIN_CLIP if the index has the checks, LAYERED_CLIP if another run's segment follows the first."""
+        if self.segments[0].crc is not None:
+            return Tag.PLAIN_CLIP
+        refined = len(self.segments) > 1 and self.segments[1].layer > 0
+        return Tag.LAYERED_CLIP if refined and self.segments[1].offset != self.segments[0].stored else Tag.CLIP
 
     @property
     def data_bytes(self) -> int:
         """Of the segments with their checks."""
-        return self.segments[-1].offset + self.segments[-1].stored
+        return self.segments[-1].offset + self.segments[-1].stored  # the last one of either order
 
     @property
     def segment_bytes(self) -> int:
@@ -102,10 +106,10 @@ def pack_clip(record: ClipRecord) -> bytes:
     out.varint(record.frames)
     out.frame_time(record.frame_time)
     out.block(record.setup)
-    if record.tag == Tag.CLIP:
-        _pack_index(out, record.segments)
-    else:
+    if record.tag == Tag.PLAIN_CLIP:
         _pack_plain_index(out, record.segments)
+    else:
+        _pack_index(out, record.segments)
     return bytes(out.data)
 
 
@@ -118,8 +122,10 @@ def unpack_clip(body: bytes, limits: Limits = DEFAULT_LIMITS, *, tag: int = Tag.
     codec_version, settings = source.varint(), source.text()
     frames, frame_time = limits.charge("frames", source.varint()), source.frame_time()
     setup = source.block()
-    unpack = _unpack_index if tag == Tag.CLIP else _unpack_plain_index
-    segments = unpack(source, frames, limits)
+    if tag == Tag.PLAIN_CLIP:
+        segments = _unpack_plain_index(source, frames, limits)
+    else:
+        segments = _unpack_index(source, frames, limits, by_layer=tag == Tag.LAYERED_CLIP)
     if source.left:
         raise Corrupt("a clip's description is longer than its content")
     return ClipRecord(name, codec, codec_version, settings, frames, frame_time, static, setup, segments)
@@ -145,7 +151,7 @@ def _pack_index(out: ByteWriter, segments: Sequence[SegmentEntry]) -> None:
     out.data += pack_integers(values, _index_contexts(runs, layers), INDEX_CONTEXTS)
 
 
-def _unpack_index(source: ByteReader, frames: int, limits: Limits) -> tuple[SegmentEntry, ...]:
+def _unpack_index(source: ByteReader, frames: int, limits: Limits, *, by_layer: bool) -> tuple[SegmentEntry, ...]:
     runs, layers = source.varint(), source.varint()
     limits.charge("segments", runs * layers)
     if not (1 <= runs <= frames and 1 <= layers <= source.left):
@@ -161,24 +167,29 @@ def _unpack_index(source: ByteReader, frames: int, limits: Limits) -> tuple[Segm
     if min(sizes) < 0:
         raise Corrupt("the index of segments has a size below nothing")
     limits.charge("bytes", sum(sizes))
-    return placed(lengths, layers, sizes)
+    return placed(lengths, sizes, by_layer=by_layer)
 
 
 def _index_contexts(runs: int, layers: int) -> list[int]:
     return [0] * (runs - 1) + [1 + min(layer, LAYER_CONTEXTS - 1) for layer in range(layers)] * runs
 
 
-def placed(lengths: Sequence[int], layers: int, sizes: Sequence[int]) -> tuple[SegmentEntry, ...]:
-    """Entries of segments that lie run by run, layer by layer, each with its check behind it."""
-    entries: list[SegmentEntry] = []
-    first = offset = 0
-    for run, length in enumerate(lengths):
-        for layer in range(layers):
-            size = sizes[run * layers + layer]
-            entries.append(SegmentEntry(first, length, layer, size, offset))
-            offset += size + check_bytes(size)
-        first += length
-    return tuple(entries)
+def placed(lengths: Sequence[int], sizes: Sequence[int], *, by_layer: bool) -> tuple[SegmentEntry, ...]:
+    """Entries, run by run, layer by layer, of segments that lie in that order, or layer by layer, run by run.
+
+    Each has its check behind it.
+    """
+    runs, layers = len(lengths), len(sizes) // len(lengths)
+    firsts = [0, *accumulate(lengths)]
+    order = [run * layers + layer for layer in range(layers) for run in range(runs)] if by_layer else range(len(sizes))
+    offsets, offset = [0] * len(sizes), 0
+    for number in order:
+        offsets[number] = offset
+        offset += sizes[number] + check_bytes(sizes[number])
+    return tuple(
+        SegmentEntry(firsts[n // layers], lengths[n // layers], n % layers, size, offsets[n])
+        for n, size in enumerate(sizes)
+    )
 
 
 # The index of a PLAIN_CLIP.

@@ -43,6 +43,8 @@ class Tag(IntEnum):
     """Everything a library holds: places, names, durations, labels, statistics."""
     CLIP = 0x07
     """A clip's description, codec setup and range coded index of segments; its DATA follows at once."""
+    LAYERED_CLIP = 0x08
+    """As CLIP, but the segments lie layer by layer: whoever reads on gets the whole clip coarse, then finer."""
 
 
 class StaticKind(IntEnum):

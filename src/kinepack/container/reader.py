@@ -17,7 +17,7 @@ from kinepack.limits import DEFAULT_LIMITS, Limits
 READ_AHEAD = 16 * 1024
 """One request usually brings the header, the static chunk and the index."""
 SKIPPABLE = 0x80
-CLIP_TAGS = (Tag.CLIP, Tag.PLAIN_CLIP)
+CLIP_TAGS = (Tag.CLIP, Tag.LAYERED_CLIP, Tag.PLAIN_CLIP)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def write_static(body: bytes) -> bytes:
 def _clip_bytes(clip: CodedClip, statics: list[bytes]) -> bytes:
     static = clip.static if clip.static_is_digest else statics.index(clip.static)
     lengths = [s.frames for s in clip.segments if s.layer == 0]
-    entries = placed(lengths, len(clip.segments) // len(lengths), [len(s.data) for s in clip.segments])
+    entries = placed(lengths, [len(s.data) for s in clip.segments], by_layer=True)
     record = ClipRecord(
         clip.name,
         clip.codec,
@@ -71,8 +71,9 @@ def _clip_bytes(clip: CodedClip, statics: list[bytes]) -> bytes:
         clip.setup,
         entries,
     )
-    data = b"".join(s.data + check_of(s.data) for s in clip.segments)
-    return chunk(Tag.CLIP, pack_clip(record)) + data_head(Tag.DATA, len(data)) + data
+    inside = sorted(zip(entries, clip.segments, strict=True), key=lambda pair: pair[0].offset)
+    data = b"".join(s.data + check_of(s.data) for _, s in inside)
+    return chunk(record.tag, pack_clip(record)) + data_head(Tag.DATA, len(data)) + data
 
 
 def _contents(clips: Sequence[CodedClip], bodies: list[bytes], after: int) -> bytes:

@@ -108,7 +108,6 @@ async def answer(request: Request, open_file: Callable[[], int], media: str, pac
     headers = {
         "ETag": etag,
         "Last-Modified": http_date(modified_s),
-        "Accept-Ranges": "bytes",
         "Cache-Control": "no-cache",
     }
     if not_modified(request.headers, etag, modified_s):
@@ -121,8 +120,7 @@ async def answer(request: Request, open_file: Callable[[], int], media: str, pac
         return Response(status_code=416, headers={**headers, "Content-Range": f"bytes */{facts.st_size}"})
     start, stop = part or (0, facts.st_size)
     headers |= {"Content-Type": media, "Content-Length": str(stop - start)}
-    if part:
-        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{facts.st_size}"
+    headers |= {"Content-Range": f"bytes {start}-{stop - 1}/{facts.st_size}"} if part else {"Accept-Ranges": "bytes"}
     stall_s = request.app.state.settings.download_stall_s
     return FilePart(descriptor, start, stop, 206 if part else 200, headers, stall_s, pace)
 

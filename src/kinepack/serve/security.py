@@ -33,6 +33,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
+FILES = "/files/"
+FILE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+"""Motion is no page, so it has no opener and no referrer; over a slow line every byte before its first counts."""
 _TRANSPORT = "kinepack.transport"
 _NO_LINGER = struct.pack("ii", 1, 0)
 
@@ -56,11 +63,10 @@ class Guard:
             else:  # before it is accepted: the peer sees 403
                 await send({"type": "websocket.close", "code": 1008})
             return
-        policy = PLAYER_POLICY if scope["path"].startswith(SCRIPTED) else PAGE_POLICY
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _dress(message, policy)
+                MutableHeaders(scope=message).update(_dress_for(scope["path"], message["status"]))
             await send(message)
 
         if self._is_for_us(headers):
@@ -83,11 +89,11 @@ async def abort(scope: MutableMapping[str, Any]) -> None:
     await asyncio.sleep(0)  # the server learns of it in the loop's next turn
 
 
-def _dress(message: Message, policy: str) -> None:
-    headers = MutableHeaders(scope=message)
-    headers["Content-Security-Policy"] = policy
-    for name, value in HEADERS.items():
-        headers[name] = value
+def _dress_for(path: str, status: int) -> dict[str, str]:
+    """The headers that every such answer carries."""
+    if path.startswith(FILES) and status < 300:
+        return FILE_HEADERS
+    return {"Content-Security-Policy": PLAYER_POLICY if path.startswith(SCRIPTED) else PAGE_POLICY, **HEADERS}
 
 
 def _same_origin(headers: Headers) -> bool:
