@@ -31,6 +31,7 @@ from kinepack.container.static import digest_of, unpack_static
 from kinepack.errors import BitstreamError, Corrupt, UnsupportedVersion, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Model, Skeleton
+from kinepack.transforms.connectivity import crowded_edges
 
 RAW_IS = "frames x numbers x float32"
 ROUNDING = 1e-9
@@ -127,6 +128,7 @@ class ClipReader:
             "layers": 1 + max(s.layer for s in record.segments),
             "payload_bytes": len(record.settings.encode()) + len(record.setup) + record.segment_bytes,
             "raw_bytes": record.frames * width_of(self.layout) * 4,
+            **({"crowded_edges": crowded_edges(self.layout.faces)} if isinstance(self.layout, Topology) else {}),
         }
 
     def _intact(self, entry: SegmentEntry) -> Model:

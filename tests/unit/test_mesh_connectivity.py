@@ -13,7 +13,7 @@ from kinepack.container.layout import StaticKind
 from kinepack.container.static import pack_mesh, unpack_static
 from kinepack.errors import KinepackError
 from kinepack.limits import Limits
-from kinepack.transforms.connectivity import cheapest_order
+from kinepack.transforms.connectivity import cheapest_order, crowded_edges
 
 Faces = NDArray[np.int32]
 LIMITS = Limits(vertices=100_000, faces=100_000, bytes=1 << 24)
@@ -79,6 +79,13 @@ def test_cheapest_order_is_the_same_surface_and_smaller(name: str) -> None:
     ordered = cheapest_order(faces, vertices)
     assert canonical(ordered) == canonical(faces)
     assert len(pack_mesh(ordered, vertices, 1.0)) <= len(pack_mesh(faces, vertices, 1.0))
+
+
+def test_what_is_no_manifold_is_told() -> None:
+    found = {name: crowded_edges(faces) for name, (faces, _) in meshes().items()}
+    crowded = [name for name, count in found.items() if count]
+    assert crowded == ["non-manifold edge", "same face twice", "degenerate", "random"]
+    assert found["non-manifold edge"] == 1
 
 
 def test_manifold_meshes_take_less_than_two_bits_a_face_beside_their_numbers() -> None:

@@ -88,6 +88,9 @@ def _show_kine(facts: dict[str, Any]) -> None:
     emit_table(("size", ""), rows, left=2)
     columns = ("clip", "kind", "codec", "frames", "fps", "seconds", "numbers a frame", "segments", "bytes")
     emit_table(columns, [_clip_row(clip) for clip in facts["clips"]], left=3)
+    for clip in facts["clips"]:
+        if clip.get("crowded_edges"):
+            say(f"{clip['name']}: no manifold, {clip['crowded_edges']} edges are told face by face, not by the walk")
     if facts["metrics"]:
         show_metrics(facts["metrics"])
     lines = [

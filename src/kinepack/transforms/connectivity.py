@@ -15,6 +15,17 @@ def cheapest_order(faces: NDArray[np.int32], vertices: int) -> NDArray[np.int32]
     return _cheapest(np.ascontiguousarray(faces, np.int32).tobytes(), vertices)
 
 
+def crowded_edges(faces: NDArray[np.int32]) -> int:
+    """Edges that two faces or more pass in the same direction: the surface is no oriented manifold there."""
+    start, stop = faces.ravel().astype(np.int64), faces[:, [1, 2, 0]].ravel().astype(np.int64)
+    span = int(faces.max(initial=0)) + 1
+    ahead, times = np.unique((start * span + stop)[start != stop], return_counts=True)
+    crowded = ahead[times > 1]
+    return len(
+        np.unique(np.minimum(crowded // span, crowded % span) * span + np.maximum(crowded // span, crowded % span))
+    )
+
+
 @lru_cache(maxsize=2)
 def _cheapest(packed: bytes, vertices: int) -> NDArray[np.int32]:
     """Remembered, as a search over settings asks for the same mesh again and again."""
