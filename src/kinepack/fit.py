@@ -18,6 +18,8 @@ STEPS = 32
 """Most settings tried in one search."""
 CLOSE_ENOUGH = 0.997
 """A search ends when this fraction of the allowed error or bytes is used."""
+BEYOND = 0.001
+"""Parts of a quality axis between the settings that are tried at last."""
 _TARGET = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*<=\s*([-+.\w]+)\s*$")
 
 
@@ -136,6 +138,7 @@ def _search(
     """From the codec's own setting outward until the allowance is bracketed, then by halving."""
     axis = _Axis.of(codec, name)
     best: tuple[Codec, Probe] | None = None
+    least = 0.0
     passing: float | None = None
     failing: float | None = None
     position, stride = axis.position(getattr(codec, name)), 0.02
@@ -150,7 +153,7 @@ def _search(
         # A setting too fine for the source keeps any error target and breaks any byte budget.
         share = used(found) if found else (0.0 if finer_uses_less else math.inf)
         if share <= 1:
-            passing, best = position, (candidate, found) if found else best
+            passing, best, least = position, (candidate, found) if found else best, share
         else:
             failing = position
         if step:
@@ -163,6 +166,24 @@ def _search(
         toward_best = (share > 1) == finer_uses_less
         position = min(max(position - stride if toward_best else position + stride, 0.0), 1.0)
         stride *= 2
+    if best is None or passing is None or least >= CLOSE_ENOUGH or not finer_uses_less:
+        return best
+    return _beyond(best, [axis.value(passing + BEYOND * i) for i in range(1, 6)], name, probe, used)
+
+
+def _beyond(
+    best: tuple[Codec, Probe],
+    values: list[float | int],
+    name: str,
+    probe: Callable[[Codec], Probe],
+    used: Callable[[Probe], float],
+) -> tuple[Codec, Probe]:
+    """Errors do not quite rise with the setting: one a little coarser than the last that passed may pass too."""
+    for value in values:
+        candidate = dataclasses.replace(best[0], **{name: value})
+        found = _try(candidate, probe)
+        if found and used(found) <= 1 and found.bytes < best[1].bytes:
+            best = (candidate, found)
     return best
 
 
