@@ -194,7 +194,7 @@ static void fuzz_kine(const uint8_t *data, size_t size)
     uint32_t *lengths = buffer(frames, 4), *states = random_states(27 * 264 + 27 + 144 + 264), *places = buffer(tracks, 4);
     uint8_t *classes = buffer(tracks, 1), *logs = buffer(frames * tracks, 1), *out = buffer(300, 1);
     int16_t *model = buffer(8 * 9 + 6 * 16, 2);
-    size_t scratch_size = frames + 1 + (frames + 1) / 2 * (2 + frames);
+    size_t scratch_size = 2 * frames + 3 + (frames + 1) / 2 * (2 + frames);
     double *steps = buffer(tracks, 8), *offsets = buffer(tracks, 8), *scratch = buffer(scratch_size, 8);
     double *rows = buffer(tracks * frames, 8), *values = buffer(frames * (4 + tracks), 8);
     uint32_t *starts = buffer(tracks + 1, 4), *regressors = buffer(tracks, 4);
@@ -229,8 +229,8 @@ static void fuzz_kine(const uint8_t *data, size_t size)
         }
         kp_kine_encode(q, frames, tracks, lengths, blocks, classes, unit, 60, model, ends, states, weights, logs, runs, out,
                        300, &written);
-        kp_kine_synthesise(q, frames, tracks, lengths, blocks, steps, offsets, starts, regressors, links, places, scratch,
-                           scratch_size, rows);
+        kp_kine_synthesise(q, frames, tracks, lengths, blocks, steps, offsets, starts, regressors, links, places, next(2),
+                           scratch, scratch_size, rows);
     }
     if (tracks)
         kp_kine_pose(rows, frames, frames, tracks + 1, turns, rests, tracks / 3, NULL, NULL, 0, 57.3, next(2), values);

@@ -146,11 +146,12 @@ def kine_jobs() -> list[Job]:
     synthesis = Synthesis(clip.skeleton, analysis.setup)
     tables, frames, channels = synthesis.tables, len(coefficients.levels), clip.values.shape[1]
     prediction, longest = synthesis.prediction, int(coefficients.lengths.max())
-    scratch = np.zeros(longest + 1 + (longest + 1) // 2 * (2 + longest))
+    scratch = np.zeros(2 * longest + 3 + (longest + 1) // 2 * (2 + longest))
     tracks = np.zeros((len(synthesis.places) + len(synthesis.still), frames))
     levels = (coefficients.levels, *coefficients.levels.shape, coefficients.lengths, len(coefficients.lengths))
     numbers = (synthesis.steps, synthesis.moving_offsets, *prediction, synthesis.places)
-    jobs.append(Job("kp_kine_synthesise", (*levels, *numbers, scratch, len(scratch), tracks)))
+    for bent in (0, 1):
+        jobs.append(Job("kp_kine_synthesise", (*levels, *numbers, bent, scratch, len(scratch), tracks)))
     turned, values = RNG.normal(0, 2, tracks.shape), np.zeros((frames, channels))
     for form in range(5):
         turns = tables.turns.copy()
