@@ -185,9 +185,8 @@ def test_every_answer_has_the_security_headers(server: Running) -> None:
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'") and "unsafe" not in policy and "script" not in policy
         assert "frame-ancestors 'none'" in policy and headers["x-content-type-options"] == "nosniff"
-        assert headers["cross-origin-resource-policy"] == "same-origin" and "server" not in headers
-        motion = path == "/files/walk.kine"  # not a document, so that nothing it could lead to has a referrer
-        assert headers.get("referrer-policy") == (None if motion else "no-referrer")
+        assert headers["cross-origin-resource-policy"] == "same-origin" and headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
 
 
 def test_a_part_of_a_file_has_a_short_head(server: Running) -> None:

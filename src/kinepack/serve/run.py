@@ -50,6 +50,7 @@ def uvicorn_server(settings: ServeSettings) -> Any:
         log_level="warning",
         access_log=False,
         server_header=False,
+        date_header=False,  # answers are validated every time, so that none has an age
         ws_max_size=MAX_PACKET_BYTES,
         ws_per_message_deflate=False,  # segments are compressed already
         ws_ping_interval=20.0,

@@ -37,9 +37,10 @@ FILES = "/files/"
 FILE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Motion is no page, so it has no opener and no referrer; over a slow line every byte before its first counts."""
+"""Motion is no page, so it has no opener and no permissions; over a slow line every byte before its first counts."""
 _TRANSPORT = "kinepack.transport"
 _NO_LINGER = struct.pack("ii", 1, 0)
 
