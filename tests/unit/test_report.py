@@ -20,6 +20,7 @@ from kinepack.report import (
     sizes_svg,
     write_report,
 )
+from kinepack.report.page import page
 from kinepack.report.rows import number, seconds, shortened
 from kinepack.samples import fish, human
 
@@ -49,6 +50,13 @@ def test_report_of_real_rows_has_every_part() -> None:
     assert html.count("<svg ") == html.count("</svg>") == 4
     assert "prefers-color-scheme: dark" in html and 'name="viewport"' in html
     assert _stands_alone(html)
+
+
+def test_pages_of_figures_say_nothing_of_sizes() -> None:
+    """Ratios and bytes are told where there are some."""
+    assert "<footer>" not in page("Figures", "", ["<p>none</p>"])
+    assert "<footer>bits &lt; bytes</footer>" in page("Figures", "", [], note="bits < bytes")
+    assert "Ratio: raw bytes over motion bytes" in write_report([])
 
 
 def test_ids_of_figures_do_not_collide() -> None:

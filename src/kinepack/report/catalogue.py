@@ -15,6 +15,7 @@ from kinepack.report.rows import number
 from kinepack.report.thumbnail import strip_svg
 
 MOST_ROWS = 2000
+SIZES = "Ratio: raw bytes over all bytes of the file. A clip's own bytes are without its skeleton or mesh."
 """Clips in the long table."""
 
 
@@ -68,7 +69,7 @@ def library_page(library: Library, facts: Mapping[str, Any], *, title: str) -> s
     for key, heading in (("worst", "Largest errors"), ("slowest", "Slowest to encode"), ("largest", "Most bytes")):
         sections.append(_gallery(library, heading, facts[key]))
     sections.append(_clip_table(library))
-    return page(title, escape(summary), [section for section in sections if section])
+    return page(title, escape(summary), [section for section in sections if section], note=SIZES)
 
 
 def _error_table(errors: Sequence[Mapping[str, Any]]) -> str:

@@ -11,7 +11,7 @@ from html import escape
 from kinepack.evaluate import Result
 from kinepack.metrics import METRICS
 from kinepack.model import Clip, Model
-from kinepack.report.page import page
+from kinepack.report.page import SIZES, page
 from kinepack.report.picture import overlay_png
 from kinepack.report.plots import error_over_time_svg, rate_distortion_svg, sizes_svg
 from kinepack.report.rows import MAIN_METRICS, Row, by_codec, by_source, number, plain, seconds, shortened, unit, value
@@ -32,14 +32,14 @@ def write_report(
     table = plain(rows)
     shown = {comparison.original.name: comparison for comparison in comparisons}
     sections = [_source_section(name, group, shown.get(name)) for name, group in by_source(table).items()]
-    return page(title, _summary(table), [*sections, _raw_rows(table)])
+    return page(title, _summary(table), [*sections, _raw_rows(table)], note=SIZES)
 
 
 def curve_report(rows: Iterable[Result | Row], title: str) -> str:
     """HTML of rate-distortion curves: one plot per main metric and source, and the rows as a table."""
     table = plain(rows)
     sections = [_curve_section(name, group) for name, group in by_source(table).items()]
-    return page(title, _summary(table), [*sections, _raw_rows(table)])
+    return page(title, _summary(table), [*sections, _raw_rows(table)], note=SIZES)
 
 
 def _summary(rows: Sequence[Row]) -> str:

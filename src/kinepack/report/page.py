@@ -41,16 +41,19 @@ pre { overflow-x: auto; padding: .8rem; background: var(--card); border-radius: 
 footer { padding: 2rem 1rem; }
 @media print { details { display: none; } }
 """
+SIZES = (
+    "Bytes are all bytes of the file but those of the skeleton or the connectivity. Ratio: raw bytes over motion bytes."
+)
 
 
-def page(title: str, summary: str, sections: Sequence[str]) -> str:
-    """A whole HTML document; `summary` and `sections` are HTML already, `title` is plain text."""
+def page(title: str, summary: str, sections: Sequence[str], *, note: str = "") -> str:
+    """A whole HTML document; `summary` and `sections` are HTML, `title` and the `note` at its end plain text."""
+    footer = f"<footer>{escape(note)}</footer>\n" if note else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<header><h1>{escape(title)}</h1><p>{summary}</p></header>\n<main>\n"
         + "\n".join(sections)
-        + "\n</main>\n<footer>Bytes are all bytes of the file but those of the skeleton or the connectivity. "
-        "Ratio: raw bytes over motion bytes.</footer>\n</body>\n</html>\n"
+        + f"\n</main>\n{footer}</body>\n</html>\n"
     )

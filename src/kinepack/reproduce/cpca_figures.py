@@ -39,7 +39,8 @@ def figures_page(found: Sequence[Figure], folder: Path, progress: Progress | Non
         if progress:
             progress((number + 1) / len(makers))
     summary = "The figures of Sattler, Sarlette and Klein 2005, in shape: measured by Kinepack on other sequences."
-    return page("Clustered PCA figures", summary, sections)
+    note = "bpvf: bits per vertex and frame, those of the connectivity too."
+    return page("Clustered PCA figures", summary, sections, note=note)
 
 
 def _figure_1(mesh: MeshSequence) -> str:
