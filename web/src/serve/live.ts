@@ -78,7 +78,8 @@ class LivePage {
     element("rate").textContent = `${(1 / this.frameTime).toFixed(0)} Hz, ${rate.toFixed(1)} kbit/s`;
     element("age").textContent = `${this.age.toFixed(0)} ms from capture`;
     const { lost, bad } = this.stream.decoder;
-    element("lost").textContent = lost || bad ? `${lost} segments lost, ${bad} damaged` : "nothing lost";
+    const segments = `${lost} ${lost === 1 ? "segment" : "segments"} lost`;
+    element("lost").textContent = lost || bad ? `${segments}, ${bad} damaged` : "nothing lost";
   }
 
   private tell(state: LiveState): void {
