@@ -40,6 +40,8 @@ def test_values_are_read_only_and_the_callers_array_is_not_touched() -> None:
         ((Joint("a", -1),), (Channel(3, "rx"),), "does not exist"),
         ((Joint("a", -1),), (Channel(0, "rx"), Channel(0, "rx")), "twice"),
         ((Joint("a", -1),), (Channel(0, "qx"), Channel(0, "qy")), "lacks rotation"),
+        ((Joint("a", -1), Joint("b", 0.0)), (), "before its parent"),  # type: ignore[arg-type]
+        ((Joint("a", -1),), (Channel(0, "rx", limit=(0.0, float("inf"))),), "no range"),
     ],
 )
 def test_bad_rigs_are_refused(joints: tuple[Joint, ...], channels: tuple[Channel, ...], reason: str) -> None:

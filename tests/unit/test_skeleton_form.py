@@ -65,6 +65,13 @@ def test_awkward_rigs_are_coded_and_smaller(clip: object) -> None:
     assert len(body) < len(zlib.compress(skeleton.to_json().encode(), 9))
 
 
+def test_end_sites_of_negative_zeros_are_coded() -> None:
+    skeleton = Skeleton((Joint("root", -1, end_sites=((0.0, 0.0, 0.0), (-0.0, 0.0, 0.0))),), (Channel(0, "rx"),))
+    body = pack_skeleton(skeleton)
+    assert body[0] == StaticKind.CODED_SKELETON
+    assert unpack_static(body) == skeleton
+
+
 def test_the_other_side() -> None:
     names = ["root", "lfoot", "rfoot", "LeftArm", "RightArm", "hand.R", "hand.L", "Bip01 L Calf", "Bip01 R Calf", "r"]
     assert mirrors(names) == [0, 0, 1, 0, 1, 0, 1, 0, 1, 0]
@@ -86,18 +93,20 @@ def body_of(text: str) -> bytes:
 @pytest.mark.parametrize(
     "change",
     [
-        {"names": None}, {"names": 5}, {"names": "root"}, {"up": []}, {"up": [9]}, {"up": ["a"]},
+        {"names": None}, {"names": 5}, {"names": "root"}, {"up": []}, {"up": [9]}, {"up": ["a"]}, {"up": [0.5]},
         {"mirror": [1, 2, 3]}, {"mirror": ["x"]}, {"sites": [-1]}, {"sites": [1.5]}, {"offset": [9]},
         {"offset": [0, -1]}, {"offset": [0, 1e9]},
         {"offset": []}, {"offset": {}}, {"rest": [4]}, {"kinds": [7]}, {"of": ["x"]}, {"of": [99]}, {"orders": ["xxx"]},
-        {"limits": [1]}, {"unit_cm": "x"}, {"unit_cm": -1}, {"angle_unit": []}, {"notes": [1]}, {"length": [0, 400, 0]},
+        {"orders": [["x", "y", "z"]]}, {"limits": [1]}, {"limits": [[float("nan"), 1.0]] * 6},
+        {"unit_cm": "x"}, {"unit_cm": -1}, {"angle_unit": []}, {"notes": [1]}, {"length": [0, 400, 0]},
         {"direction": [1, 400, 0]}, {"axis_deg": [0, 2, "x"]},
     ],
 )  # fmt: skip
 def test_words_that_make_no_sense(change: dict[str, object]) -> None:
     words = {**words_of(awkward_clips()["one-joint"].skeleton), **change}
     with contextlib.suppress(BitstreamError):  # what is left may also happen to be a skeleton
-        unpack_static(body_of(json.dumps(words)))
+        found = unpack_static(body_of(json.dumps(words)))
+        assert isinstance(found, Skeleton) and Skeleton.from_json(found.to_json()) == found
     for text in ("", "[]", "5", "{", '{"names":' + "[" * 5000, "\x00"):
         with pytest.raises(BitstreamError):
             unpack_static(body_of(text))

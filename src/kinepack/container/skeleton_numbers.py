@@ -96,7 +96,8 @@ class Field:
     def places(self, forms: Sequence[int]) -> list[Place]:
         """The mantissas that are coded, in order."""
         if self.coding.form == Form.UNIT:
-            return [place for row in range(len(self.partners)) for place in _unit_places(row, forms[4 * row :])]
+            quads = zip(*[iter(forms)] * 4, strict=True)
+            return [place for row, quad in enumerate(quads) for place in _unit_places(row, quad)]
         if self.coding.form == Form.TIPS:
             return []
         count = self.width * len(self.partners)
@@ -155,7 +156,7 @@ class Field:
 
 
 def _unit_places(row: int, forms: Sequence[int]) -> Iterator[Place]:
-    axis, _, *further = forms[:4]
+    axis, _, *further = forms
     if not 0 <= axis <= NO_AXIS:
         raise Corrupt("a direction of the skeleton has no axis")
     if axis < NO_AXIS:
@@ -226,7 +227,7 @@ def coding_of(rows: Sequence[Row], partners: Sequence[int], tips: Sequence[Row] 
     if any(abs(m) > LARGEST // 2 for row in mantissas for m in row):
         exact = all(_is_float32(v) for row in rows for v in row)
         return Coding(Form.FLOAT32 if exact else Form.FLOAT64)
-    unit = len(rows[0]) == 3 and all(_is_unit(row, decimals) for row in rows)
+    unit = len(rows[0]) == 3 and any(map(any, rows)) and all(_is_unit(row, decimals) for row in rows)
     flips = sum(_flips(mantissas, partners, column) << column for column in range(len(rows[0])))
     return Coding(Form.UNIT if unit else Form.DECIMAL, decimals, flips)
 

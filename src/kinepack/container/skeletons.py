@@ -167,7 +167,9 @@ def _fields(skeleton: Skeleton, words: dict[str, Any]) -> Iterator[tuple[Field, 
     tips = _tips(words, _joint_rows(skeleton, "direction"), _joint_rows(skeleton, "length"))
     for name in WIDTHS:
         rows = _joint_rows(skeleton, name)
-        if all(row == DEFAULTS.get(name, (0.0,) * WIDTHS[name]) for row in rows):
+        exact = repr if name == "end_sites" else tuple  # an end site of -0.0 is told from one of 0.0, defaults are not
+        silent = DEFAULTS.get(name, (0.0,) * WIDTHS[name])
+        if all(exact(row) == exact(silent) for row in rows):
             continue
         partners = _partners(words, name)
         coding = coding_of(rows, partners, tips if name == "offset" else None)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -156,7 +157,7 @@ class Skeleton:
         """Inverse of `to_json`; raises UsageError on anything that is not a skeleton."""
         try:
             return _from_plain(json.loads(text))
-        except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+        except (TypeError, KeyError, AttributeError, ValueError, OverflowError, RecursionError) as error:
             raise UsageError(f"not a skeleton: {error}") from None
 
     @cached_property
@@ -190,9 +191,9 @@ def _check(skeleton: Skeleton) -> None:
     if skeleton.angle_unit not in ("deg", "rad") or skeleton.translation not in ("replace", "add"):
         raise UsageError("angle unit is deg or rad, translation is replace or add")
     for index, joint in enumerate(skeleton.joints):
-        if not -1 <= joint.parent < index:
+        if not isinstance(joint.parent, Integral) or not -1 <= joint.parent < index:
             raise UsageError(f"joint {joint.name!r} comes before its parent")
-        if sorted(joint.order) != ["x", "y", "z"]:
+        if not isinstance(joint.order, str) or sorted(joint.order) != ["x", "y", "z"]:
             raise UsageError(f"joint {joint.name!r} has rotation order {joint.order!r}")
         numbers = [*joint.offset, *joint.axis_deg, *joint.rest, *joint.rest_scale, *joint.direction, joint.length]
         numbers += [v for site in joint.end_sites for v in site]
@@ -214,8 +215,11 @@ def _check_channels(skeleton: Skeleton) -> None:
         key = (channel.joint, channel.kind, channel.name)
         if channel.kind not in KINDS or key in seen:
             raise UsageError(f"channel {channel.kind!r} of joint {channel.joint} is unknown or there twice")
-        if not (-1 if channel.kind == "scalar" else 0) <= channel.joint < len(skeleton.joints):
+        lowest = -1 if channel.kind == "scalar" else 0
+        if not isinstance(channel.joint, Integral) or not lowest <= channel.joint < len(skeleton.joints):
             raise UsageError(f"channel {channel.kind!r} names joint {channel.joint}, which does not exist")
+        if channel.limit is not None and (len(channel.limit) != 2 or not np.all(np.isfinite(channel.limit))):
+            raise UsageError(f"channel {channel.kind!r} of joint {channel.joint} has a limit that is no range")
         seen.add(key)
         if channel.kind[0] in "rqv":
             rotations.setdefault(channel.joint, set()).add(channel.kind)
