@@ -1,6 +1,7 @@
 /*
- * Lossless mode of the `kine` codec: decimal integers, predicted from their own past by sent coefficients, residuals
- * coded adaptively. Value = n * 10^k on the finest grid of its channel; k is coded only where it varies.
+ * Reader of lossless `kine` streams of versions 1 and 2: decimal integers, predicted from their own past by sent
+ * coefficients, residuals coded adaptively. Value = n * 10^k on the finest grid of its channel; k is coded only where
+ * it varies.
  */
 #include "range_coder.h"
 
@@ -16,32 +17,18 @@
 #define AMPLITUDE_STATES (BUCKETS + 3u * BUCKETS)
 #define POWER_STATES (POWERS * POWERS)
 
-typedef struct {
-    kp_encoder *encoder; /* exactly one of the two is set */
-    kp_decoder *decoder;
-    uint32_t *states;
-} lossless_coder;
-
-static inline uint32_t code_bit(lossless_coder *c, uint32_t *state, uint32_t bit)
+static inline uint32_t read_bit(kp_decoder *d, uint32_t *state)
 {
-    if (c->decoder)
-        return kp_decode_adaptive(c->decoder, state, RATE);
-    kp_encode_adaptive(c->encoder, state, RATE, bit);
-    return bit;
+    return kp_decode_adaptive(d, state, RATE);
 }
 
-static inline uint64_t code_plain(lossless_coder *c, uint64_t value, uint32_t width)
+static inline uint64_t read_plain(kp_decoder *d, uint32_t width)
 {
     uint64_t result = 0;
     while (width > 0) {
         uint32_t part = width > 16 ? 16 : width;
         width -= part;
-        uint32_t bits = (uint32_t)(value >> width) & ((1u << part) - 1u);
-        if (c->decoder)
-            bits = kp_decode_direct(c->decoder, part);
-        else
-            kp_encode_direct(c->encoder, bits, part);
-        result = (result << part) | bits;
+        result = (result << part) | kp_decode_direct(d, part);
     }
     return result;
 }
@@ -52,23 +39,22 @@ static inline uint32_t width_of(uint64_t value)
 }
 
 /* The power of ten: whether it differs from the channel's last, then its number in unary. */
-static uint32_t code_power(lossless_coder *c, uint32_t *states, uint32_t last, uint32_t power)
+static uint32_t read_power(kp_decoder *d, uint32_t *states, uint32_t last)
 {
     uint32_t *own = states + last * POWERS;
-    if (!code_bit(c, own, power != last))
+    if (!read_bit(d, own))
         return last;
     for (uint32_t i = 0; i < POWERS - 1; i++)
-        if (i != last && !code_bit(c, own + 1 + i, power > i))
+        if (i != last && !read_bit(d, own + 1 + i))
             return i;
     return POWERS - 1;
 }
 
 /* Magnitude by its bit width in unary, starting from the amplitude's expectation; two mantissa bits adaptive. */
-static uint64_t code_magnitude(lossless_coder *c, uint32_t amplitude, uint64_t magnitude)
+static uint64_t read_magnitude(kp_decoder *d, uint32_t *own)
 {
-    uint32_t *own = c->states + amplitude * AMPLITUDE_STATES;
-    uint32_t width = 0, wanted = width_of(magnitude);
-    while (width < BUCKETS - 1 && code_bit(c, own + width, wanted > width))
+    uint32_t width = 0;
+    while (width < BUCKETS - 1 && read_bit(d, own + width))
         width++;
     if (width < 2)
         return width;
@@ -77,11 +63,11 @@ static uint64_t code_magnitude(lossless_coder *c, uint32_t amplitude, uint64_t m
     uint32_t rest = width - 1;
     for (uint32_t i = 0; i < 2 && rest > 0; i++) {
         rest--;
-        uint32_t bit = code_bit(c, tree + node, (uint32_t)(magnitude >> rest) & 1u);
+        uint32_t bit = read_bit(d, tree + node);
         value = (value << 1) | bit;
         node = 1 + bit;
     }
-    return (value << rest) | code_plain(c, magnitude & (((uint64_t)1 << rest) - 1u), rest);
+    return (value << rest) | read_plain(d, rest);
 }
 
 static inline int64_t clamp_move(int64_t move)
@@ -120,31 +106,27 @@ static inline int64_t divide_rounding(int64_t value, int64_t divisor)
     return value >= 0 ? (value + half) / divisor : -((-value + half) / divisor);
 }
 
-static int32_t code_value(lossless_coder *c, channel_state *s, const int32_t *taps, int64_t linked, uint32_t varies,
-                          uint32_t *powers, int64_t *n, uint8_t *k)
+static int32_t read_value(kp_decoder *d, uint32_t *states, channel_state *s, const int32_t *taps, int64_t linked,
+                          uint32_t varies, int64_t *n, uint8_t *k)
 {
-    static const int64_t tens[POWERS] = {1,          10,          100,          1000,          10000,         100000,
-                                         1000000,    10000000,    100000000,    1000000000,    10000000000,   100000000000,
+    static const int64_t tens[POWERS] = {1,           10,           100,           1000,
+                                         10000,       100000,       1000000,       10000000,
+                                         100000000,   1000000000,   10000000000,   100000000000,
                                          1000000000000, 10000000000000, 100000000000000, 1000000000000000};
-    uint32_t power = varies ? code_power(c, powers, s->power, *k) : 0;
+    uint32_t power = varies ? read_power(d, states + AMPLITUDES * AMPLITUDE_STATES, s->power) : 0;
     int64_t expected = predict(s, taps), guess = divide_rounding(expected + linked, tens[power]);
     /* Amplitudes count on the finest grid, where a power of ten is log2 10 = 213 / 64 bits. */
     uint32_t coarser = 213u * power, fine = s->amplitude > coarser ? s->amplitude - coarser : 0u;
     uint32_t amplitude = s->fresh ? FIRST_AMPLITUDE : (fine + 32u) >> 6;
     if (amplitude >= AMPLITUDES)
         amplitude = AMPLITUDES - 1;
-    int64_t residual = c->decoder ? 0 : *n - guess;
-    uint64_t magnitude = code_magnitude(c, amplitude, residual < 0 ? (uint64_t)-residual : (uint64_t)residual);
-    uint32_t negative = residual < 0;
-    if (magnitude)
-        negative = (uint32_t)code_plain(c, negative, 1);
-    if (c->decoder) {
-        *n = negative ? guess - (int64_t)magnitude : guess + (int64_t)magnitude;
-        *k = (uint8_t)power;
-    }
+    int64_t magnitude = (int64_t)read_magnitude(d, states + amplitude * AMPLITUDE_STATES);
+    uint64_t negative = magnitude ? read_plain(d, 1) : 0;
+    *n = negative ? guess - magnitude : guess + magnitude;
+    *k = (uint8_t)power;
     int64_t bound = LARGEST / tens[power];
     if (*n > bound || *n < -bound)
-        return c->decoder ? KP_CORRUPT : KP_ARGUMENT;
+        return KP_CORRUPT;
     int64_t value = *n * tens[power];
     for (uint32_t i = TAPS - 1; i > 0; i--)
         s->moves[i] = s->moves[i - 1];
@@ -194,46 +176,32 @@ static int64_t link_guess(const kp_exact_link *links, uint32_t begin, uint32_t e
     return clamp_move(sum);
 }
 
-static int32_t code_all(lossless_coder *c, int64_t *n, uint8_t *k, size_t frames, size_t channels, const int32_t *taps,
-                        const uint8_t *varies, const uint32_t *starts, const kp_exact_link *links, uint32_t *states, channel_state *history)
+static int32_t check_model(size_t channels, const int32_t *taps, const uint32_t *starts, const kp_exact_link *links)
 {
-    uint32_t *powers = states + AMPLITUDES * AMPLITUDE_STATES;
-    c->states = states;
-    start_states(states);
     for (size_t i = 0; i < TAPS * channels; i++)
         if (taps[i] > 1 << 14 || taps[i] < -(1 << 14))
             return KP_ARGUMENT;
-    for (size_t ch = 0; ch < channels; ch++) {
-        if (starts[ch + 1] - starts[ch] > 16u)
+    for (size_t c = 0; c < channels; c++) {
+        if (starts[c + 1] - starts[c] > 16u)
             return KP_ARGUMENT;
-        for (uint32_t i = starts[ch]; i < starts[ch + 1]; i++)
-            if (links[i].channel < 0 || (size_t)links[i].channel >= ch || links[i].weight > 4095 || links[i].weight < -4095 || links[i].shift > 60 ||
-                links[i].shift < -4)
+        for (const kp_exact_link *l = links + starts[c]; l < links + starts[c + 1]; l++)
+            if (l->channel < 0 || (size_t)l->channel >= c || l->weight > 4095 || l->weight < -4095 || l->shift > 60 ||
+                l->shift < -4)
                 return KP_ARGUMENT;
     }
-    for (size_t ch = 0; ch < channels; ch++) {
-        channel_state *s = history + ch;
-        s->last = 0;
-        for (uint32_t i = 0; i < TAPS; i++)
-            s->moves[i] = 0;
-        s->surprise = 0;
-        s->power = 0;
-        s->fresh = 1;
-        s->seen = 0;
-        s->amplitude = 64u * 12u;
-    }
-    for (size_t t = 0; t < frames; t++)
-        for (size_t ch = 0; ch < channels; ch++) {
-            size_t at = t * channels + ch;
-            int32_t status = code_value(c, history + ch, taps + TAPS * ch,
-                                        link_guess(links, starts[ch], starts[ch + 1], history), varies[ch], powers,
-                                        n + at, k + at);
-            if (status != KP_OK)
-                return status;
-            if (c->decoder && c->decoder->status != KP_OK)
-                return c->decoder->status;
-        }
     return KP_OK;
+}
+
+static void start_channel(channel_state *s)
+{
+    s->last = 0;
+    for (uint32_t i = 0; i < TAPS; i++)
+        s->moves[i] = 0;
+    s->surprise = 0;
+    s->power = 0;
+    s->fresh = 1;
+    s->seen = 0;
+    s->amplitude = 64u * 12u;
 }
 
 uint32_t kp_kine_exact_states(void)
@@ -248,13 +216,23 @@ uint32_t kp_kine_exact_history(void)
 
 /* The history's alignment is the caller's: 8 bytes. */
 int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8_t *k, size_t frames, size_t channels,
-                             const int32_t *taps, const uint8_t *varies, const uint32_t *starts, const kp_exact_link *links, uint32_t *states,
-                             uint64_t *history)
+                             const int32_t *taps, const uint8_t *varies, const uint32_t *starts,
+                             const kp_exact_link *links, uint32_t *states, uint64_t *history)
 {
     kp_decoder d;
-    lossless_coder c = {NULL, &d, NULL};
+    channel_state *own = (channel_state *)(void *)history;
+    int32_t status = check_model(channels, taps, starts, links);
     kp_decoder_start(&d, data, size);
-    int32_t status =
-        code_all(&c, n, k, frames, channels, taps, varies, starts, links, states, (channel_state *)(void *)history);
+    start_states(states);
+    for (size_t c = 0; c < channels; c++)
+        start_channel(own + c);
+    for (size_t t = 0; t < frames && status == KP_OK; t++)
+        for (size_t c = 0; c < channels && status == KP_OK; c++) {
+            int64_t linked = link_guess(links, starts[c], starts[c + 1], own);
+            size_t at = t * channels + c;
+            status = read_value(&d, states, own + c, taps + TAPS * c, linked, varies[c], n + at, k + at);
+            if (status == KP_OK)
+                status = d.status;
+        }
     return status == KP_OK ? kp_decoder_finish(&d) : status;
 }

@@ -584,6 +584,8 @@ static int32_t code_all(number_coder *c, int64_t *numbers, size_t frames, size_t
                         const int8_t *scales, int64_t *room)
 {
     number_channel *all = (number_channel *)(void *)room;
+    if (kp_kine_numbers_room(digits, channels) == UINT32_MAX) /* more than can be told, so there is not that much */
+        return KP_ARGUMENT;
     int32_t status = start(all, channels, digits, scales, room + (channels * sizeof(number_channel) + 7) / 8);
     start_tails(c->tails);
     for (size_t t = 0; t < frames && status == KP_OK; t++) {
@@ -601,8 +603,8 @@ static int32_t code_all(number_coder *c, int64_t *numbers, size_t frames, size_t
     return status;
 }
 
-int32_t kp_kine_numbers_encode(int64_t *numbers, size_t frames, size_t channels, const uint8_t *digits, const int8_t *scales,
-                               int64_t *room, uint8_t *out, size_t capacity, size_t *size)
+int32_t kp_kine_numbers_encode(int64_t *numbers, size_t frames, size_t channels, const uint8_t *digits,
+                               const int8_t *scales, int64_t *room, uint8_t *out, size_t capacity, size_t *size)
 {
     kp_encoder e;
     number_coder c;

@@ -116,9 +116,7 @@ static void synthesise_track(const int32_t *q, size_t used, size_t n, size_t tra
         out[half - 1] = even[half - 1];
 }
 
-/* Track c goes to row places[c] of out[rows * frames]. Track c of the prediction has regressors [starts[c], starts[c + 1]) among earlier tracks.
- * scratch has 2 n + 3 + 2 half + used rows * half doubles of the longest block of n frames, half = (n + 1) / 2. `bent` blocks
- * begin with a line and a parabola. */
+/* Track c is predicted from tracks regressors[starts[c]..starts[c + 1]), all before it. */
 int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
                            const double *steps, const double *offsets, const uint32_t *starts,
                            const uint32_t *regressors, const double *weights, const uint32_t *places, uint32_t bent,

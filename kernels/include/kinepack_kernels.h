@@ -136,9 +136,10 @@ int32_t kp_kine_pose(const double *tracks, size_t stride, size_t frames, size_t 
 int32_t kp_kine_branches(double *values, size_t frames, size_t channels, const int32_t *branches, size_t count,
                          double per_angle);
 
-/* Lossless mode: values n * 10^k [frames * channels], k < 16 coded where varies[channel]; taps[channels * 8] of at most
- * 2^14 in size; links [starts[channel], starts[channel + 1]) add weight * surprise / 2^shift of earlier channels.
- * Scratch: states of kp_kine_exact_states(), history of kp_kine_exact_history() bytes a channel. */
+/* Lossless in versions 1 and 2: values n * 10^k [frames * channels], k < 16 coded where varies[channel];
+ * taps[channels * 8] of at most 2^14 in size; links [starts[channel], starts[channel + 1]) add
+ * weight * surprise / 2^shift of earlier channels. Scratch: states of kp_kine_exact_states(), history of
+ * kp_kine_exact_history() bytes a channel. */
 typedef struct {
     int32_t channel, weight, shift;
 } kp_exact_link;
@@ -149,9 +150,9 @@ int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8
                              const int32_t *taps, const uint8_t *varies, const uint32_t *starts,
                              const kp_exact_link *links, uint32_t *states, uint64_t *history);
 
-/* Lossless since version 3: whole numbers [frames, channels], each below 2^52. `digits` [channels]: 0 any number, up to
- * 15 so many significant digits, plus 16 multiples of 2^-68 rad printed so. `scales` [channels]: log2 of a typical
- * move, 0 to 40. `room`: as many words as kp_kine_numbers_room says. */
+/* Lossless since version 3: whole numbers [frames, channels] of at most 2^52 in size. `digits` [channels]: 0 any
+ * number, up to 15 so many significant digits, plus 16 multiples of 2^-68 rad printed so. `scales` [channels]: log2 of a
+ * typical move, 0 to 40. `room`: as many words as kp_kine_numbers_room says; UINT32_MAX: too many channels. */
 uint32_t kp_kine_numbers_room(const uint8_t *digits, size_t channels);
 int32_t kp_kine_numbers_encode(int64_t *numbers, size_t frames, size_t channels, const uint8_t *digits,
                                const int8_t *scales, int64_t *room, uint8_t *out, size_t capacity, size_t *size);

@@ -177,6 +177,10 @@ static void fuzz_mesh(const uint8_t *data, size_t size)
     double *predictors = buffer(18 * vertices, 8), *values = buffer(vertices, 8), *steps = buffer(256, 8);
     if (kp_mesh_hierarchy(edges, edge_count, vertices, scratch, spare, order, starts, refs, rings, levels) == KP_OK) {
         kp_mesh_decode(data, size, q, vertices, components, starts, refs, rings, levels, states, weights, past);
+        kp_mesh_sum(vertices, starts, refs, rings, components, (int32_t)next(20), q);
+        for (size_t i = 0; i < components * vertices; i++)
+            q[i] = (int32_t)(next(0xFFFFFFFFu) >> next(32));
+        kp_mesh_sum(vertices, starts, refs, rings, components, 65535, q);
         kp_mesh_predictors(vertices, starts, refs, rings, values, 0, 0.3, 2.0, 0.5, predictors);
         if (components)
             kp_mesh_synthesise(vertices, starts, refs, rings, levels, predictors, steps, q, values);
@@ -246,10 +250,31 @@ static void fuzz_kine(const uint8_t *data, size_t size)
     free(turns), free(branch), free(rests), free(links);
 }
 
+/* Numbers up to the largest, jumping between extremes, and a damaged copy of their stream. */
+static void fuzz_numbers(size_t frames, size_t channels, const uint8_t *digits, const int8_t *scales, int64_t *room)
+{
+    const int64_t largest = (int64_t)1 << 52;
+    size_t capacity = 16 * (frames * channels + 1), written = 0;
+    int64_t *numbers = buffer(frames * channels, 8);
+    uint8_t *out = buffer(capacity, 1);
+    for (size_t i = 0; i < frames * channels; i++) {
+        int64_t size = next(3) ? (int64_t)(((uint64_t)next(1u << 26) << 26) >> next(53)) : largest, grid = 1;
+        for (uint32_t d = digits[i % channels]; d && d < 16 && size / grid >= 10; d--)
+            grid *= 10;
+        numbers[i] = digits[i % channels] > 16 ? 0 : (next(2) ? 1 : -1) * (digits[i % channels] ? grid : size);
+    }
+    int32_t status = kp_kine_numbers_encode(numbers, frames, channels, digits, scales, room, out, capacity, &written);
+    if (status == KP_OK && written) {
+        out[next((uint32_t)written)] ^= (uint8_t)(1u << next(8));
+        kp_kine_numbers_decode(out, written, numbers, frames, channels, digits, scales, room);
+    }
+    free(numbers), free(out);
+}
+
 /* The two lossless coders of `kine` on noise. */
 static void fuzz_exact(const uint8_t *data, size_t size)
 {
-    size_t frames = next(40), channels = next(5);
+    size_t frames = next(40), channels = next(20) ? next(5) : next(70);
     int64_t *numbers = buffer(frames * channels, 8);
     uint8_t *powers = buffer(frames * channels, 1), *varies = buffer(channels, 1), *digits = buffer(channels, 1);
     int8_t *scales = buffer(channels, 1);
@@ -259,8 +284,8 @@ static void fuzz_exact(const uint8_t *data, size_t size)
     kp_exact_link *links = buffer(channels, sizeof *links);
     for (size_t c = 0; c < channels; c++) {
         varies[c] = (uint8_t)next(2);
-        digits[c] = (uint8_t)next(33);
-        scales[c] = (int8_t)next(42);
+        digits[c] = (uint8_t)(next(300) == 0 ? next(256) : next(4) ? next(16) : 17 + next(15));
+        scales[c] = (int8_t)(next(300) == 0 ? next(256) : next(41));
         starts[c + 1] = starts[c] + (c > 0);
         links[starts[c]] = (kp_exact_link){(int32_t)next((uint32_t)c + 1), (int32_t)next(64) - 32, (int32_t)next(12)};
         for (int i = 0; i < 8; i++)
@@ -269,6 +294,7 @@ static void fuzz_exact(const uint8_t *data, size_t size)
     kp_kine_exact_decode(data, size, numbers, powers, frames, channels, taps, varies, starts, links, states, history);
     int64_t *room = buffer(kp_kine_numbers_room(digits, channels), 8);
     kp_kine_numbers_decode(data, size, numbers, frames, channels, digits, scales, room);
+    fuzz_numbers(frames, channels, digits, scales, room);
     free(numbers), free(powers), free(varies), free(digits), free(scales), free(taps), free(starts), free(states);
     free(history), free(links), free(room);
 }

@@ -31,8 +31,8 @@ from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import BUDGETS, Kine
 from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
-from kinepack.errors import BitstreamError
-from kinepack.limits import DEFAULT_LIMITS
+from kinepack.errors import BitstreamError, LimitExceeded
+from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.math.kinematics import forward_kinematics, positions_cm
 from kinepack.metrics import METRICS
 from kinepack.model import Channel, Clip, Joint, Skeleton
@@ -292,6 +292,15 @@ def test_damaged_exact_streams_raise_only_our_errors() -> None:
         broken = dataclasses.replace(stream, setup=bytes(setup), segments=[segment])
         with contextlib.suppress(BitstreamError):
             codec_from_spec("kine").decode(broken)
+
+
+@pytest.mark.parametrize("spec", ["kine", "kine:exact=on", "delta-lzma"])
+def test_a_window_of_a_huge_segment_is_refused_before_it_is_decoded(spec: str) -> None:
+    stream = codec_from_spec(spec).encode(awkward_clips()["one-joint"])
+    huge = [dataclasses.replace(stream.segments[0], frames=1_000_000)]
+    stream = dataclasses.replace(stream, frames=1_000_000, segments=huge)
+    with pytest.raises(LimitExceeded):
+        codec_from_spec(spec).decode(stream, (0, 1), Limits(values=100_000))
 
 
 def test_decimals_have_significant_digits() -> None:

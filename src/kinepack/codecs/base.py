@@ -236,10 +236,11 @@ def runs_in(stream: Stream, start: int, stop: int) -> Iterator[tuple[Layers, int
 
 
 def check_window(stream: Stream, window: Window | None, limits: Limits) -> Window:
-    """The window clipped to nothing outside the clip, its size charged to the limits."""
+    """The window, which must lie inside the clip; it and the longest segment, decoded as a whole, are charged."""
     start, stop = window or (0, stream.frames)
     if not 0 <= start < stop <= stream.frames:
         raise Corrupt(f"frames {start}..{stop} are not inside the clip's {stream.frames}")
     limits.charge("frames", stream.frames)
-    limits.charge("values", (stop - start) * width_of(stream.layout))
+    longest = max((segment.frames for segment in stream.segments), default=0)
+    limits.charge("values", max(stop - start, longest) * width_of(stream.layout))
     return start, stop

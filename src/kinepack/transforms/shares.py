@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack._kernels._mesh import Hierarchy
+from kinepack.transforms.mesh_weights import LAGRANGIAN
 from kinepack.transforms.skinning import Skin
 
 Array = NDArray[np.float64]
-LAGRANGIAN = 0.14
-"""Squared steps that a bit is worth, as with the weights of components."""
 
 
 @dataclass(frozen=True)

@@ -50,13 +50,18 @@ class ExactChannel(NamedTuple):
 
 
 def encode_exact(source: Clip, seconds: float) -> Stream:
-    channels = [_analyse(source.values, number) for number in range(source.values.shape[1])]
+    twins = _twins(source.values)
+    channels = [
+        _analyse(column, first < n) for n, (column, first) in enumerate(zip(source.values.T, twins, strict=True))
+    ]
     modes = np.array([channel.mode for channel in channels], np.uint8)
     coded = [channel for channel in channels if channel.numbers is not None]
     numbers = np.array([channel.numbers for channel in coded], np.int64).reshape(-1, source.frames).T
     places = np.array([channel.decimals for channel in coded], np.uint8)
     model = NumberModel(np.array([channel.digits for channel in coded], np.uint8), _scales(numbers))
-    setup = _pack(modes, places, model, source.values)
+    constants = source.values[0, modes == CONSTANT].astype("<f8")
+    parts = [modes, places, *model, np.array(twins, "<u4")[modes == COPY], constants]
+    setup = bytes([MARK, 0]) + zlib.compress(b"".join(part.tobytes() for part in parts), 9)
     on_grid = decimal.inverse(numbers, places.astype(np.int32))[:, modes[coded_channels(modes)] >= ODD]
     given = source.values[:, modes >= ODD]
     odd = given.view(np.int64) != np.ascontiguousarray(on_grid).view(np.int64)
@@ -66,13 +71,6 @@ def encode_exact(source: Clip, seconds: float) -> Stream:
         raw = source.values[start:stop, modes == RAW]
         segments.append(Segment(start, stop - start, with_extras(data, raw, odd[start:stop], given[start:stop])))
     return Stream(source.skeleton, source.frames, source.frame_time, setup, segments, source.name)
-
-
-def _pack(modes: NDArray[np.uint8], places: NDArray[np.uint8], model: NumberModel, values: Array) -> bytes:
-    copies = np.array([_twin(values, int(c)) for c in np.flatnonzero(modes == COPY)], "<u4")
-    constants = values[0, modes == CONSTANT].astype("<f8")
-    parts = [modes, places, model.digits, model.scales, copies, constants]
-    return bytes([MARK, 0]) + zlib.compress(b"".join(part.tobytes() for part in parts), 9)
 
 
 class NumberSynthesis(ExactSynthesis):
@@ -104,17 +102,17 @@ def exact_synthesis_of(setup: bytes, width: int) -> ExactSynthesis:
     return NumberSynthesis(setup, width) if setup[1:2] == b"\0" else PastSynthesis(setup, width)
 
 
-def _twin(values: Array, channel: int) -> int:
-    """The first channel with the same bits, which may be this one."""
-    bits = np.ascontiguousarray(values[:, : channel + 1].T).view(np.int64)
-    return int(np.flatnonzero((bits == bits[channel]).all(axis=1))[0])
+def _twins(values: Array) -> list[int]:
+    """[channels] the first channel with the same bits, which may be the channel itself."""
+    first: dict[bytes, int] = {}
+    return [first.setdefault(column.tobytes(), number) for number, column in enumerate(values.T)]
 
 
-def _analyse(values: Array, channel: int) -> ExactChannel:
-    column = np.ascontiguousarray(values[:, channel])
+def _analyse(column: Array, repeated: bool) -> ExactChannel:
+    column = np.ascontiguousarray(column)
     if (column.view(np.int64) == column.view(np.int64)[0]).all():
         return ExactChannel(CONSTANT)
-    if _twin(values, channel) < channel:
+    if repeated:
         return ExactChannel(COPY)
     found = decimal.dyadic(column) if np.abs(column).max() < NOISE else None
     digits = DYADIC if found else 0
