@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pickle
 
 import numpy as np
@@ -47,6 +48,17 @@ def test_values_are_read_only_and_the_callers_array_is_not_touched() -> None:
 def test_bad_rigs_are_refused(joints: tuple[Joint, ...], channels: tuple[Channel, ...], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
         Skeleton(joints, channels)
+
+
+@pytest.mark.parametrize("place", [True, 0.0, "0", None])
+def test_joints_are_named_by_whole_numbers(place: object) -> None:
+    """What JSON holds need not be one."""
+    plain = json.loads(chain(2).to_json())
+    for entries, key in (("joints", "parent"), ("channels", "joint")):
+        changed = json.loads(json.dumps(plain))
+        changed[entries][-1][key] = place
+        with pytest.raises(UsageError):
+            Skeleton.from_json(json.dumps(changed))
 
 
 def test_names_that_no_file_can_hold_are_refused() -> None:

@@ -190,6 +190,9 @@ def _check(skeleton: Skeleton) -> None:
         raise UsageError(f"centimetres per unit must be positive, not {skeleton.unit_cm}")
     if skeleton.angle_unit not in ("deg", "rad") or skeleton.translation not in ("replace", "add"):
         raise UsageError("angle unit is deg or rad, translation is replace or add")
+    for place in (*(j.parent for j in skeleton.joints), *(c.joint for c in skeleton.channels)):
+        if isinstance(place, bool) or not isinstance(place, int | np.integer):
+            raise UsageError(f"{place!r} is no number of a joint")
     for index, joint in enumerate(skeleton.joints):
         if not isinstance(joint.parent, Integral) or not -1 <= joint.parent < index:
             raise UsageError(f"joint {joint.name!r} comes before its parent")
