@@ -3,8 +3,9 @@
 
 import { type Bytes, ByteReader, crc32 } from "./bytes.js";
 import type { ClipRecord } from "./clip-record.js";
+import type { Decoder } from "./codecs/base.js";
 import { codecFor } from "./codecs/index.js";
-import { charge, corrupt, ioFailure, KineError, truncated, unsupported } from "./errors.js";
+import { charge, corrupt, ioFailure, KineError, truncated, unsupported, withinMemory } from "./errors.js";
 import { kernels } from "./kernels.js";
 import { type Frames, type Layout, unpackStatic, widthOf } from "./model.js";
 
@@ -107,25 +108,29 @@ export class LiveDecoder {
   /** The parts alone, as frames 0 to frames - 1 of a stream of that setup. */
   private async decode(setup: Bytes, frames: number, parts: Part[]): Promise<Float64Array | Float32Array> {
     const { layout, ...about } = this.hello!;
-    const width = widthOf(layout);
-    charge("values", frames * width);
+    charge("values", frames * widthOf(layout));
     const record: ClipRecord = { ...about, frames, setup, static: 0, segments: [], layers: 1, dataBytes: 0 };
-    const decoder = codecFor(record).open(layout, record, await kernels());
-    const values = layout.kind === "mesh" ? new Float32Array(frames * width) : new Float64Array(frames * width);
-    let first = 0;
-    for (const [n, base] of parts.entries()) {
-      if (base.layer) continue;
-      const upper = parts.slice(n + 1);
-      const end = upper.findIndex((part) => !part.layer);
-      const data = [base, ...upper.slice(0, end < 0 ? upper.length : end)].map((part) => part.data);
-      const run = decoder.decode({ first, frames: base.frames, data });
-      if (run.length !== base.frames * width) throw corrupt("a live segment has the wrong size");
-      values.set(run, first * width);
-      first += base.frames;
-    }
-    if (!values.every(Number.isFinite)) throw corrupt("a live segment decodes to numbers that are not finite");
-    return values;
+    const k = await kernels();
+    return withinMemory(() => decodeParts(codecFor(record).open(layout, record, k), layout, frames, parts));
   }
+}
+
+function decodeParts(decoder: Decoder, layout: Layout, frames: number, parts: Part[]): Float64Array | Float32Array {
+  const width = widthOf(layout);
+  const values = layout.kind === "mesh" ? new Float32Array(frames * width) : new Float64Array(frames * width);
+  let first = 0;
+  for (const [n, base] of parts.entries()) {
+    if (base.layer) continue;
+    const upper = parts.slice(n + 1);
+    const end = upper.findIndex((part) => !part.layer);
+    const data = [base, ...upper.slice(0, end < 0 ? upper.length : end)].map((part) => part.data);
+    const run = decoder.decode({ first, frames: base.frames, data });
+    if (run.length !== base.frames * width) throw corrupt("a live segment has the wrong size");
+    values.set(run, first * width);
+    first += base.frames;
+  }
+  if (!values.every(Number.isFinite)) throw corrupt("a live segment decodes to numbers that are not finite");
+  return values;
 }
 
 function unpackPacket(data: Bytes): { kind: number; sequence: number; body: Bytes } {
@@ -230,7 +235,7 @@ export class LiveStream {
   }
 
   private async closed(code: number, reason: string): Promise<void> {
-    while (this.waiting.length) await new Promise((done) => setTimeout(done, 10)); // what came is still shown
+    while (this.busy) await new Promise((done) => setTimeout(done, 10)); // what came is still shown
     if (this.over) return;
     if (code === ENDED || this.decoder.ended) return this.set("ended");
     if (this.state === "playing") this.lostAt = performance.now();

@@ -49,7 +49,7 @@ async function fetchAt(path: string, kbit: number): Promise<{ data: Uint8Array<A
   const place = path.split("/").map(encodeURIComponent).join("/");
   const begun = performance.now();
   const answer = await fetch(`/files/${place}?kbit=${kbit}`, { cache: "no-store" });
-  if (!answer.ok) throw new Error(`${path}: the server answers ${answer.status}`);
+  if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
   const data = new Uint8Array(await answer.arrayBuffer());
   return { data, seconds: (performance.now() - begun) / 1000 };
 }
@@ -157,23 +157,35 @@ function showBars(rows: Row[]): void {
   element("bars").replaceChildren(...bars);
 }
 
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+function tellFault(text: string): void {
+  const fault = element("fault");
+  fault.append(Object.assign(document.createElement("div"), { textContent: text }));
+  fault.hidden = false;
+}
+
 async function measure(): Promise<void> {
   const start = element("start") as HTMLButtonElement;
   const found: { rows: Row[]; done: boolean } = (window.energy = { rows: [], done: false });
   start.disabled = true;
   element("fault").hidden = true;
+  element("fault").textContent = "";
   try {
     for (const path of await filesToMeasure()) {
       element("status").textContent = `${path}…`;
-      found.rows.push(await measureFile(path));
+      try {
+        found.rows.push(await measureFile(path));
+      } catch (error) {
+        tellFault(`${path}: ${messageOf(error)}`); // one bad file does not hide the others
+      }
       showTable(found.rows);
       showBars(found.rows);
     }
     element("status").textContent = found.rows.length ? "" : "There is no motion in this folder.";
     found.done = true;
   } catch (error) {
-    element("fault").textContent = error instanceof Error ? error.message : String(error);
-    element("fault").hidden = false;
+    tellFault(messageOf(error));
   }
   start.disabled = false;
 }

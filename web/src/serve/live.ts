@@ -64,6 +64,7 @@ class LivePage {
 
   private async greet(hello: Hello): Promise<void> {
     const { layout } = hello;
+    this.figure = this.shown = null; // frames of this hello are not of the body before
     this.frameTime = hello.frameTime;
     element("codec").textContent = `${hello.codec} ${hello.settings}`.trim();
     const rig = layout.kind === "skeleton" ? new Rig(layout, await kernels()) : null;
