@@ -36,7 +36,7 @@ execFileSync(process.execPath, [resolve(here, "node_modules/typescript/bin/tsc")
   cwd: here,
   stdio: "inherit",
 });
-rmSync(resolve(here, "dist/types/player"), { recursive: true }); // the player is no part of the npm package
+for (const part of ["player", "serve"]) rmSync(resolve(here, "dist/types", part), { recursive: true }); // no part of the npm package
 
 /** The licences of what is bundled, as those licences ask. */
 const licences = (...names) =>
