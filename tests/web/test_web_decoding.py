@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +17,9 @@ from web_support import WEB, Scenario, library_paths, loader, numbers, run_scena
 import kinepack
 from conftest import ROOT
 from kinepack.codecs.base import CODECS
-from kinepack.container.layout import CRC, ByteReader, Tag
+from kinepack.container.layout import CRC, ByteReader, ByteWriter, Tag
+from kinepack.container.skeletons import _deflate as deflate
+from kinepack.container.writer import chunk
 from kinepack.errors import BitstreamError, ConfigError
 from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Clip, MeshSequence, Model
@@ -199,8 +203,65 @@ def test_damaged_meshes_behind_their_checksums(run_scenario: Scenario) -> None:
             damaged[at] ^= 1 << int(random.integers(8))
             with suppress(BitstreamError):
                 files[f"{len(files)}.kine"] = resealed(bytes(damaged))
-    kinds = {result.get("kind", "fine") for result in decoded(run_scenario, files)}
+    check_refused_or_fine(decoded(run_scenario, files))
+
+
+def check_refused_or_fine(results: list[dict[str, Any]]) -> None:
+    """No error but those that speak of the file; others have no kind."""
+    kinds = {result.get("kind", result.get("error", "fine")) for result in results}
     assert kinds <= {"fine", "corrupt", "truncated", "unsupported", "limit"}, kinds
+
+
+def with_static(data: bytes, body: bytes) -> bytes:
+    """The file with another skeleton or mesh, its checksums right."""
+    reader = ByteReader(data[5:])
+    assert reader.u8() == Tag.STATIC
+    end = 5 + reader.varint() + reader.at
+    return data[:5] + chunk(Tag.STATIC, body) + data[end + CRC.size :]
+
+
+def test_hostile_skeletons_are_refused(run_scenario: Scenario) -> None:
+    """Whatever JSON can hold where a skeleton should be, and meshes too large for memory."""
+    clip = human().slice(0, 4)
+    odd: list[Any] = [None, True, 0.5, "x", [], {}, {"toString": 1, "valueOf": 1}, [[]] * 4, 10**9]
+    places = [
+        "name",
+        "parent",
+        "offset",
+        "order",
+        "rest",
+        "length",
+        "end_sites",
+        "joint",
+        "kind",
+        "unit_cm",
+        "angle_unit",
+    ]
+    data, bodies = kinepack.compress(clip, "wavelet-ik"), []
+    for place in places:
+        for value in odd:
+            plain = json.loads(clip.skeleton.to_json())
+            entry = plain["joints"][-1] if place in plain["joints"][-1] or place in ("order", "rest") else plain
+            entry = plain["channels"][-1] if place in ("joint", "kind") else entry
+            entry[place] = value
+            bodies.append(json.dumps(plain))
+    bodies += ["null", "[]", '{"joints": [null], "channels": []}', "[" * 100_000, "{"]
+    files = {f"{n}.kine": with_static(data, b"\0" + zlib.compress(body.encode())) for n, body in enumerate(bodies)}
+    words = ["[]", "null", '{"names":[],"kinds":[],"offset":[2]}', '{"names":[{}],"kinds":[],"up":[0]}']
+    for text in words:
+        out = ByteWriter()
+        out.block(deflate(text.encode()))
+        files[f"{len(files)}.kine"] = with_static(data, b"\3" + bytes(out.data) + bytes(20))
+    mesh = ByteWriter()
+    mesh.varint(50_000_000)
+    mesh.data += struct.pack("<d", 1.0)
+    mesh.varint(100_000_000)
+    large = b"\2" + bytes(mesh.data) + b"\1" + bytes(range(256)) * 40
+    files["mesh.kine"] = with_static(kinepack.compress(awkward_meshes()["wave"], "raw"), large)
+    check_refused_or_fine(decoded(run_scenario, files))
+    for file in list(files.values())[:-1]:
+        with suppress(BitstreamError):
+            kinepack.open(file)[0].decode()
 
 
 def test_damage_is_named(run_scenario: Scenario) -> None:

@@ -111,6 +111,15 @@ export function crc16(data: Uint8Array): number {
   return crc;
 }
 
+/** JSON of a file; whether it is what it should be is for others to check. */
+export function parseJson(data: Bytes, what: string): any {
+  try {
+    return JSON.parse(new TextDecoder().decode(data));
+  } catch {
+    throw corrupt(`${what} cannot be read`);
+  }
+}
+
 /** A zlib stream of at most `limit` bytes. */
 export async function inflate(data: Bytes, limit: number): Promise<Bytes> {
   const reader = new Blob([data]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();

@@ -38,6 +38,16 @@ export function charge(what: keyof typeof LIMITS, amount: number): number {
   return amount;
 }
 
+/** Runs what may take more memory than the browser gives, although all its sizes keep to the bounds. */
+export function withinMemory<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof RangeError) throw new KineError("limit", "the file needs more memory than there is");
+    throw error;
+  }
+}
+
 export function isPlainObject(value: unknown): value is Record<string, any> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -15,6 +15,9 @@ type Numbers =
   | BigUint64Array;
 type Maker<T> = { new (buffer: ArrayBuffer, offset: number, length: number): T; readonly BYTES_PER_ELEMENT: number };
 
+const PAGE = 65536;
+const SPARE_PAGES = 16;
+
 export class Kernels {
   private next: number;
 
@@ -40,10 +43,19 @@ export class Kernels {
   /** A buffer of so many bytes; its content is whatever was there. */
   room(bytes: number): number {
     const address = this.next;
-    this.next = align(address + bytes);
-    const missing = this.next - this.exports.memory.buffer.byteLength;
-    if (missing > 0) this.exports.memory.grow(Math.ceil(missing / 65536) + 16);
+    const end = align(address + bytes);
+    const missing = end - this.exports.memory.buffer.byteLength;
+    if (missing > 0) this.grow(Math.ceil(missing / PAGE));
+    this.next = end;
     return address;
+  }
+
+  private grow(pages: number): void {
+    try {
+      this.exports.memory.grow(pages + SPARE_PAGES);
+    } catch {
+      throw new KineError("limit", `the file needs ${pages * PAGE} more bytes of memory than there are`);
+    }
   }
 
   /** A buffer that holds the numbers. */
@@ -74,7 +86,8 @@ export class Kernels {
   }
 }
 
-const align = (address: number) => (address + 15) & ~15;
+/** Addresses reach up to 2^32, beyond what bit operations hold. */
+const align = (address: number) => 16 * Math.ceil(address / 16);
 
 let loaded: Promise<Kernels> | null = null;
 

@@ -1,6 +1,6 @@
 // The head and the catalogue of a library: many clips in one file that grows at its end.
 
-import { type Bytes, ByteReader, crc32, inflate } from "./bytes.js";
+import { type Bytes, ByteReader, crc32, inflate, parseJson } from "./bytes.js";
 import { charge, corrupt, isPlainObject, truncated } from "./errors.js";
 import type { ByteSource } from "./source.js";
 
@@ -47,10 +47,11 @@ export class Library {
     if (head.u8() !== CATALOGUE_TAG || crc32(whole.subarray(0, whole.length - 4)) !== sum) {
       throw corrupt("the library's catalogue is damaged");
     }
-    const plain = JSON.parse(new TextDecoder().decode(await inflate(head.block(), LARGEST_CATALOGUE)));
+    const plain = parseJson(await inflate(head.block(), LARGEST_CATALOGUE), "the library's catalogue");
     const statics = checked(plain?.statics, source.size);
     const clips = checked(plain?.clips, source.size) as (Listed & { name: string })[];
     charge("clips", clips.length);
+    if (!clips.every(({ name }) => typeof name === "string")) throw corrupt("a clip of the library's catalogue has no name");
     return new Library(statics, clips);
   }
 }
@@ -64,7 +65,8 @@ function slotFrom(slot: Bytes) {
 }
 
 function checked(entries: unknown, size: number): Listed[] {
-  const sound = (e: any) => isPlainObject(e) && e.at >= 0 && e.bytes >= 1 && e.at + e.bytes <= size;
+  const whole = (value: unknown) => Number.isSafeInteger(value);
+  const sound = (e: any) => isPlainObject(e) && whole(e.at) && whole(e.bytes) && e.at >= 0 && e.bytes >= 1 && e.at + e.bytes <= size;
   if (!Array.isArray(entries) || !entries.every(sound)) {
     throw corrupt("the library's catalogue is not what the format says");
   }

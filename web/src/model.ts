@@ -1,7 +1,7 @@
 // Skeletons, meshes and what decoding yields. What the numbers mean: docs/conventions.md.
 
-import { type Bytes, ByteReader, inflate } from "./bytes.js";
-import { charge, corrupt, LIMITS, truncated, unsupported } from "./errors.js";
+import { type Bytes, ByteReader, inflate, parseJson } from "./bytes.js";
+import { charge, corrupt, isPlainObject, LIMITS, truncated, unsupported } from "./errors.js";
 import { type Kernels, kernels } from "./kernels.js";
 import { unpackCodedSkeleton } from "./skeleton.js";
 
@@ -82,14 +82,8 @@ export async function unpackStatic(body: Bytes): Promise<Layout> {
 }
 
 async function unpackSkeleton(packed: Bytes): Promise<Skeleton> {
-  const text = new TextDecoder().decode(await inflate(packed, 1000 * (LIMITS.joints + LIMITS.channels)));
-  let plain: any;
-  try {
-    plain = JSON.parse(text);
-  } catch {
-    throw corrupt("the skeleton in the file cannot be read");
-  }
-  return skeletonFrom(plain);
+  const text = await inflate(packed, 1000 * (LIMITS.joints + LIMITS.channels));
+  return skeletonFrom(parseJson(text, "the skeleton in the file"));
 }
 
 function skeletonFrom(plain: any): Skeleton {
@@ -106,13 +100,13 @@ function skeletonFrom(plain: any): Skeleton {
 }
 
 function list(value: unknown): any[] {
-  if (!Array.isArray(value)) throw corrupt("the skeleton in the file lacks a list");
+  if (!Array.isArray(value) || !value.every(isPlainObject)) throw corrupt("the skeleton in the file lacks a list");
   return value;
 }
 
 function jointFrom(plain: any): Joint {
   return {
-    name: String(plain.name),
+    name: plain.name,
     parent: plain.parent,
     offset: plain.offset ?? [0, 0, 0],
     order: plain.order ?? "xyz",
@@ -134,24 +128,34 @@ function checkSkeleton(skeleton: Skeleton): void {
   charge("joints", joints.length);
   charge("channels", channels.length);
   const sound =
+    Number.isFinite(skeleton.unitCm) &&
     skeleton.unitCm > 0 &&
-    skeleton.unitCm < Infinity &&
+    ["deg", "rad"].includes(skeleton.angleUnit) &&
+    ["replace", "add"].includes(skeleton.translation) &&
     joints.every((joint, index) => soundJoint(joint, index)) &&
-    channels.every(({ joint, kind }) => KINDS.has(kind) && joint >= -1 && joint < joints.length);
+    channels.every(({ joint, kind, name }) => {
+      return KINDS.has(kind) && Number.isInteger(joint) && joint >= -1 && joint < joints.length && typeof name === "string";
+    });
   if (!sound) throw corrupt("the skeleton in the file makes no sense");
 }
 
 function soundJoint(joint: Joint, index: number): boolean {
-  const numbers = [joint.offset, joint.axisDeg, joint.rest, joint.restScale, joint.direction, ...joint.endSites];
+  const { offset, axisDeg, rest, restScale, direction, endSites } = joint;
   return (
+    typeof joint.name === "string" &&
     Number.isInteger(joint.parent) &&
     joint.parent >= -1 &&
     joint.parent < index &&
+    typeof joint.order === "string" &&
     [...joint.order].sort().join("") === "xyz" &&
-    numbers.every((v) => Array.isArray(v) && v.length >= 3 && v.every(Number.isFinite)) &&
+    Array.isArray(endSites) &&
+    [offset, axisDeg, restScale, direction, ...endSites].every((v) => isRow(v, 3)) &&
+    isRow(rest, 4) &&
     Number.isFinite(joint.length)
   );
 }
+
+const isRow = (value: unknown, size: number) => Array.isArray(value) && value.length === size && value.every(Number.isFinite);
 
 async function unpackMesh(source: ByteReader, coded: boolean): Promise<Topology> {
   const vertices = charge("vertices", source.varint());

@@ -6,7 +6,7 @@ import { codecFor } from "./codecs/index.js";
 import { checkFinite, type Product, type Rows } from "./codecs/product.js";
 import type { SegmentEntry } from "./clip-record.js";
 import { type ClipEntry, Container } from "./container.js";
-import { charge, corrupt, usage } from "./errors.js";
+import { charge, corrupt, usage, withinMemory } from "./errors.js";
 import { HttpSource, type HttpOptions } from "./http-source.js";
 import { kernels } from "./kernels.js";
 import { type Pose, Rig } from "./kinematics.js";
@@ -172,8 +172,8 @@ export class KineClip {
     }
     const { width } = this;
     charge("values", (stop - start) * width);
-    const mesh = this.layout.kind === "mesh";
-    const values = mesh ? new Float32Array((stop - start) * width) : new Float64Array((stop - start) * width);
+    const Values = this.layout.kind === "mesh" ? Float32Array : Float64Array;
+    const values = withinMemory(() => new Values((stop - start) * width));
     for (let n = this.runAt(start); n < this.runs.length && this.runs[n]!.first < stop; n++) {
       const run = this.runs[n]!;
       const part = await this.decodeRun(n, layers);
@@ -203,7 +203,7 @@ export class KineClip {
     charge("values", frames * this.width);
     const decoder = await this.opened();
     const begun = performance.now();
-    const values = decoder.decode({ first, frames, data });
+    const values = withinMemory(() => decoder.decode({ first, frames, data }));
     this.decoding.seconds += (performance.now() - begun) / 1000;
     this.decoding.frames += frames;
     if (values.length !== frames * this.width) throw corrupt(`the segment at frame ${first} has the wrong size`);
@@ -223,7 +223,7 @@ export class KineClip {
     const { first, frames, segments } = this.runs[number]!;
     data ??= await Promise.all(segments.map((segment) => this.file.container.segment(this.entry, segment)));
     const begun = performance.now();
-    const rows = product.rows({ first, frames, data });
+    const rows = withinMemory(() => product.rows({ first, frames, data }));
     this.decoding.seconds += (performance.now() - begun) / 1000;
     this.decoding.frames += frames;
     checkFinite(rows.offsets);
@@ -246,7 +246,7 @@ export class KineClip {
 
   private opened(): Promise<Decoder> {
     const { record } = this.entry;
-    return (this.decoder ??= kernels().then((k) => codecFor(record).open(this.layout, record, k)));
+    return (this.decoder ??= kernels().then((k) => withinMemory(() => codecFor(record).open(this.layout, record, k))));
   }
 }
 

@@ -1,9 +1,9 @@
 // A skeleton in few bytes: words deflated against a dictionary of common rigs, numbers range coded (docs/format.md).
 
 import dictionary from "kinepack-skeletons.txt";
-import { type Bytes, ByteReader } from "./bytes.js";
+import { type Bytes, ByteReader, parseJson } from "./bytes.js";
 import { inflateRaw } from "./deflate.js";
-import { charge, corrupt, isPlainObject, LIMITS } from "./errors.js";
+import { charge, corrupt, LIMITS } from "./errors.js";
 import { unpackIntegers } from "./integers.js";
 
 /** The fields that canonical JSON would have. */
@@ -25,13 +25,8 @@ const MOST_DECIMALS = 400;
 
 export async function unpackCodedSkeleton(body: Bytes): Promise<PlainSkeleton> {
   const source = new ByteReader(body);
-  const text = new TextDecoder().decode(inflateRaw(source.block(), 1000 * (LIMITS.joints + LIMITS.channels), dictionary));
-  let words: Words;
-  try {
-    words = JSON.parse(text);
-  } catch {
-    throw corrupt("the skeleton in the file cannot be read");
-  }
+  const text = inflateRaw(source.block(), 1000 * (LIMITS.joints + LIMITS.channels), dictionary);
+  const words: Words = { up: [], of: [], ...parseJson(text, "the skeleton in the file") }; // what is empty is left out
   checkWords(words);
   const rows = await numbers(words, source.block(), source.take(source.left));
   return plainFrom(words, rows);
@@ -42,15 +37,15 @@ const lists = (words: Words, ...keys: string[]) => keys.every((key) => words[key
 function checkWords(words: Words): void {
   const optional = ["mirror", "orders", "sites", "scalars", "limits"];
   const sound =
-    isPlainObject(words) && lists(words, ...optional, "up", "of", ...NAMES) && Array.isArray(words.names) && Array.isArray(words.kinds);
+    lists(words, ...optional, ...NAMES) && ["names", "kinds", "up", "of"].every((key) => Array.isArray(words[key]));
   if (!sound) throw corrupt("the skeleton in the file makes no sense");
   const { names, kinds } = words;
-  const integers = [...(words.up ?? []), ...(words.of ?? []), ...(words.mirror ?? []), ...(words.sites ?? [])];
-  const perJoint = [words.up ?? [], ...optional.slice(0, 3).map((key) => words[key]).filter(Boolean)];
+  const integers = [...words.up, ...words.of, ...(words.mirror ?? []), ...(words.sites ?? [])];
+  const perJoint = [words.up, ...optional.slice(0, 3).map((key) => words[key]).filter(Boolean)];
   const belongs =
     integers.every(Number.isInteger) &&
     perJoint.every((column) => column.length === names.length) &&
-    (words.of ?? []).length === kinds.length &&
+    words.of.length === kinds.length &&
     kinds.every((kind: unknown) => typeof kind === "string") &&
     (words.mirror ?? []).every((step: number, n: number) => step >= 0 && step <= n) &&
     (words.sites ?? []).every((count: number) => count >= 0);

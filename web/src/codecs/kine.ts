@@ -131,7 +131,7 @@ class Synthesis implements Decoder {
     this.offsets.forEach((offset, track) => rows.fill(offset, track * frames, (track + 1) * frames));
     const tracks = this.steps.length;
     const { levels, lengths, blockCount } = this.levels(layers, frames);
-    const longest = Math.max(1, ...k.view(Uint32Array, lengths, blockCount));
+    const longest = k.view(Uint32Array, lengths, blockCount).reduce((most, own) => Math.max(most, own), 1);
     const half = (longest + 1) >> 1;
     const scratchSize = 2 * longest + 3 + 2 * half + longest * half;
     const shapes = [k.put(this.steps), k.put(this.activeOffsets), k.put(this.starts), k.put(this.regressors)];
