@@ -17,7 +17,6 @@ from kinepack.api import open as open_kine
 from kinepack.codecs.base import Codec, Stream, codec_from_spec
 from kinepack.evaluate import commit, evaluate, machine
 from kinepack.metrics.base import METRICS
-from kinepack.metrics.feet import foot_drift
 from kinepack.model import Clip
 from kinepack.reproduce.wavelet import cmu_clip
 from kinepack.reproduce.wavelet_published import CLIPS, TABLE_1
@@ -114,8 +113,7 @@ def sliding(clip: Clip) -> list[dict[str, object]]:
         for name, data in (("plain", plain), ("held", held)):
             copy = decompress(data)
             row |= {f"{name}_bytes": len(data)}
-            row |= {f"{name}_{metric}": METRICS[metric].measure(clip, copy) for metric in ("foot_slide", "e_x")}
-            row |= {f"{name}_foot_drift": foot_drift(clip, copy)}
+            row |= {f"{name}_{metric}": METRICS[metric].measure(clip, copy) for metric in SLIDE_METRICS}
         rows.append(row)
         told = ", ".join(f"{m} {row[f'plain_{m}']:.4f} -> {row[f'held_{m}']:.4f}" for m in SLIDE_METRICS)
         print(f"{clip.name:6} r = {ratio}  {len(held):6} of {len(plain):6} B  {told}")

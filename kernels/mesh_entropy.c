@@ -12,8 +12,6 @@
 #define CONTEXTS 256u  /* of one input */
 #define STATES (INPUTS * CONTEXTS * BINS + 64u)
 #define SETS 24u       /* mixers of one bin */
-#define RATE_SLOW 8u
-#define RATE_FAST 5u
 #define MIX_RATE 18u
 #define LARGEST (1u << 24)
 

@@ -168,7 +168,8 @@ def _search(
         stride *= 2
     if best is None or passing is None or least >= CLOSE_ENOUGH or not finer_uses_less:
         return best
-    return _beyond(best, [axis.value(passing + BEYOND * i) for i in range(1, 6)], name, probe, used)
+    further = dict.fromkeys(axis.value(passing + BEYOND * i) for i in range(1, 6))
+    return _beyond(best, [value for value in further if value not in tried], name, probe, used)
 
 
 def _beyond(

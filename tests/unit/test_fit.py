@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kinepack
+from kinepack.codecs.base import Codec, Stream, codec_from_spec
 from kinepack.errors import ConfigError, TargetUnreachable, UnknownCodec, UsageError
 from kinepack.fit import Target
 from kinepack.testing import awkward_clips, awkward_meshes
@@ -45,6 +46,20 @@ def test_several_qualities_in_one_file() -> None:
             assert error <= (0.1, 1)[number % 2]
     with pytest.raises(UsageError, match="one quality"):
         kinepack.compress(CLIP, "delta-lzma", target="joint_rms<=0.1,1", max_bytes=3000)
+
+
+@pytest.mark.parametrize("spec", ["pca", "delta-lzma"])
+def test_no_setting_is_tried_twice(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec, tried = codec_from_spec(spec), list[str]()
+    encode = type(codec).encode
+
+    def noting(self: Codec, source: object) -> Stream:
+        tried.append(self.settings)
+        return encode(self, source)
+
+    monkeypatch.setattr(type(codec), "encode", noting)
+    kinepack.compress(CLIP, codec, target="joint_rms<=0.5")
+    assert len(tried) == len(set(tried)) > 1
 
 
 def test_what_cannot_be_is_said() -> None:

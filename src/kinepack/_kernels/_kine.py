@@ -19,7 +19,6 @@ STATES = BINS * CONTEXTS + BINS + ROWS + CONTEXTS
 """Mixed bins by context, mantissa bits by bucket, unmixed zero flags by row context, ends of tracks by context."""
 WEIGHTS = BINS * 3 + 3
 MODEL = PHASES * FEATURES + CLASSES * BANDS
-LONGEST_BLOCK = 1024
 COSTS = 64
 """Magnitudes that the quantiser's cost table tells apart."""
 

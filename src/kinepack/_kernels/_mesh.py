@@ -11,7 +11,6 @@ from kinepack._kernels._binding import Buffer, check, data_pointer, encode_growi
 from kinepack.errors import UsageError
 
 MOST_REFERENCES = 18
-MOST_FEATURES = 16
 MOST_INFLUENCES = 40
 Array = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from kinepack.report.rows import number
 from kinepack.report.thumbnail import strip_svg
 
 MOST_ROWS = 2000
-SIZES = "Ratio: raw bytes over all bytes of the file. A clip's own bytes are without its skeleton or mesh."
 """Clips in the long table."""
+SIZES = "Ratio: raw bytes over all bytes of the file. A clip's own bytes are without its skeleton or mesh."
 
 
 def library_facts(library: Library, times: Mapping[str, float] | None = None, *, top: int = 12) -> dict[str, Any]:
