@@ -206,6 +206,23 @@ def test_slow_answers_are_whole(server: Running) -> None:
     assert ask(server, "/files/walk.kine?kbit=100000", Range="bytes=5-").body == whole[5:]
 
 
+def test_slow_answers_are_few(server: Running) -> None:
+    """Each is a wake-up every 10 ms for as long as its asker likes; those without a rate are not held up."""
+    slow = []
+    for _ in range(server.settings.max_slow):
+        slow.append(http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10))
+        slow[-1].request("GET", "/files/walk.kine?kbit=8")
+        assert slow[-1].getresponse().status == 200
+    assert ask(server, "/files/walk.kine?kbit=8").status == 503
+    assert ask(server, "/files/walk.kine").status == 200
+    for one in slow:
+        one.close()
+    late = time.monotonic() + 10
+    while ask(server, "/files/walk.kine?kbit=100000").status == 503:
+        assert time.monotonic() < late, "answers that nobody reads go on"
+        time.sleep(0.05)
+
+
 def test_pages_lead_to_nothing_else(server: Running) -> None:
     for place in ("/watch/stage", "/energy"):
         for path in ("../__init__.py", "%2e%2e/__init__.py", "..%2f__init__.py", "nothing.js", "licences.md"):

@@ -43,6 +43,7 @@ def create_app(settings: ServeSettings) -> ASGIApp:
     app.state.hub = Hub(settings)
     app.state.catalogue = Catalogue(settings.root)
     app.state.uploads = Uploads(settings)
+    app.state.slow = 0
     return Guard(app, settings)  # outside of everything, so that errors pass it too
 
 

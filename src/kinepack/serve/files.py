@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from kinepack.serve.paths import KINE, OutsidePath, open_inside
 from kinepack.serve.ranges import Unsatisfiable, etag_of, http_date, not_modified, range_of
-from kinepack.serve.security import abort
+from kinepack.serve.security import abort, is_gone
 
 CHUNK = 256 * 1024
 PACE_S = 0.01
@@ -143,22 +143,29 @@ class FilePart(Response):
         self.init_headers(headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope["app"].state
+        if self.pace and state.slow >= state.settings.max_slow:
+            os.close(self.descriptor)
+            await PlainTextResponse("Too many slow answers at once.\n", 503)(scope, receive, send)
+            return
+        state.slow += bool(self.pace)
         try:
             start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             await asyncio.wait_for(send(start), self.stall_s)
             if scope["method"] == "HEAD":
                 await send({"type": "http.response.body", "body": b""})
                 return
-            await self._send_body(send)
+            await self._send_body(scope, send)
         except TimeoutError:
             await abort(scope)
         finally:
+            state.slow -= bool(self.pace)
             os.close(self.descriptor)
 
-    async def _send_body(self, send: Send) -> None:
+    async def _send_body(self, scope: Scope, send: Send) -> None:
         at, begin = self.start, asyncio.get_running_loop().time()
         size = CHUNK if self.pace is None else max(1, min(CHUNK, int(self.pace * PACE_S)))
-        while at < self.stop:
+        while at < self.stop and not is_gone(scope):
             data = await to_thread.run_sync(self._read, at, min(size, self.stop - at))
             if self.pace:  # by the clock of the whole answer, so that waking late costs nothing
                 due = begin + (at + len(data) - self.start) / self.pace

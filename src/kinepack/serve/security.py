@@ -90,6 +90,12 @@ async def abort(scope: MutableMapping[str, Any]) -> None:
     await asyncio.sleep(0)  # the server learns of it in the loop's next turn
 
 
+def is_gone(scope: MutableMapping[str, Any]) -> bool:
+    """Whether the peer of a request has left, where the server tells; what is sent to it then goes nowhere."""
+    transport = scope.get(_TRANSPORT)
+    return transport is not None and bool(transport.is_closing())
+
+
 def _dress_for(path: str, status: int) -> dict[str, str]:
     """The headers that every such answer carries."""
     if path.startswith(FILES) and status < 300:

@@ -39,3 +39,5 @@ class ServeSettings:
     """A source that sends nothing for so long is gone."""
     download_stall_s: float = 30.0
     """A download that does not move for so long is cut off."""
+    max_slow: int = 8
+    """Answers that were asked for slowly, all at once: each keeps the server awake for as long as it takes."""
