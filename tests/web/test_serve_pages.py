@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from web_support import DESKTOP, PHONE, Scenario, library_paths, run_scenario, serving
+from web_support import DESKTOP, PHONE, WEB, Scenario, library_paths, run_scenario, serving
 
 import kinepack
 from kinepack.codecs.base import codec_from_spec
 from kinepack.samples import human
 from kinepack.serve.decoder import StreamDecoder
 from kinepack.serve.push import Batch, SegmentEncoder
+from kinepack.serve.wire import pack, unpack
 
 __all__ = ["run_scenario"]
 
@@ -131,6 +132,28 @@ def test_segments_decode_as_in_python(run_scenario: Scenario, codec: str) -> Non
     assert (found["lost"], found["bad"], found["ended"]) == (decoder.lost, decoder.bad, True)
     for ours, theirs in zip(wanted, found["windows"], strict=True):
         assert np.allclose(theirs["values"], ours.model.values.ravel(), rtol=1e-9, atol=1e-7)
+
+
+def test_a_live_stream_fails_ends_and_comes_back(run_scenario: Scenario) -> None:
+    """Packets from the test's own hands; a stream that is closed leaves nothing that runs on."""
+    clip = human()
+    source = SegmentEncoder(clip, codec_from_spec("delta-lzma"), name="stage", frame_time=clip.frame_time)
+    segments = [source.segment(Batch(first, 5, clip.values[first : first + 12])) for first in (0, 12, 24)]
+    hello = unpack(source.hello())
+    strange = pack(hello.kind, hello.sequence, hello.body.replace(b"delta-lzma", b"delta-next"))
+    given = {"hello": source.hello(), "strange": strange}
+    plain = {name: base64.b64encode(packet).decode() for name, packet in given.items()}
+    plain["segments"] = [base64.b64encode(packet).decode() for packet in segments]
+    script = [str(Path(__file__).with_name("live_stream.mjs")), str(WEB / "dist" / "kinepack.js")]
+    done = subprocess.run(["node", *script], input=json.dumps(plain), capture_output=True, text=True, timeout=20)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["strange"]["states"] == ["failed"] and found["strange"]["failure"] == "unsupported"
+    assert found["strange"]["sockets"] == 1, "what cannot be decoded is not asked for again"
+    assert found["closed"]["states"] == ["ended"] and not found["closed"]["firsts"]
+    assert found["behind"]["states"] == ["playing", "ended"] and found["behind"]["firsts"][-1] == 24
+    assert found["again"]["states"] == ["playing", "lost", "playing", "ended"]
+    assert found["again"]["firsts"] == [0, 24] and found["again"]["lost"] == 1 and found["again"]["sockets"] == 2
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])

@@ -11,6 +11,8 @@ import { type Frames, type Layout, unpackStatic, widthOf } from "./model.js";
 
 const HEAD_BYTES = 12;
 const VERSION = 1;
+/** Where a packet tells its kind. */
+const KIND_AT = 3;
 const KIND = { hello: 1, segment: 2, end: 3 } as const;
 const SEQUENCES = 2 ** 32;
 const MOST_PARTS = 1024;
@@ -56,6 +58,8 @@ export class LiveDecoder {
   ended = false;
   /** What was wrong with the last bad packet. */
   problem: unknown = null;
+  /** Why nothing of the stream can be decoded: this reader has not its codec. */
+  refusal: KineError | null = null;
   private expected: number | null = null;
 
   /** Takes one message; frames if it was a segment that decodes. */
@@ -83,7 +87,12 @@ export class LiveDecoder {
     const [name, codec, codecVersion, settings] = [source.text(), source.text(), source.varint(), source.text()];
     const [frameTime, setup, body] = [source.frameTime(), source.block(), source.block()];
     if (source.left) throw corrupt("a live packet is longer than its content");
-    codecFor({ codec, codecVersion });
+    try {
+      codecFor({ codec, codecVersion });
+    } catch (error) {
+      this.refusal = error as KineError;
+      throw error;
+    }
     const layout = await unpackStatic(body);
     if (this.hello?.session !== session) this.expected = null;
     this.hello = { session, name, codec, codecVersion, settings, frameTime, setup, layout };
@@ -220,6 +229,12 @@ export class LiveStream {
     this.options.onState?.(state);
   }
 
+  private fail(failure: KineError): void {
+    this.failure = failure;
+    this.set("failed");
+    this.socket?.close();
+  }
+
   private connect(): void {
     const socket = (this.socket = new WebSocket(this.url));
     socket.binaryType = "arraybuffer";
@@ -241,12 +256,21 @@ export class LiveStream {
     if (this.state === "playing") this.lostAt = performance.now();
     const patience = this.options.patience ?? 60_000;
     if (FINAL.includes(code) || performance.now() - this.lostAt > patience) {
-      this.failure = ioFailure(`${this.url}: ${reason || "the connection is lost"}`);
-      return this.set("failed");
+      return this.fail(ioFailure(`${this.url}: ${reason || "the connection is lost"}`));
     }
     this.set("lost");
-    this.timer = setTimeout(() => this.connect(), this.pause) as unknown as number;
+    // Not at the same moment as all other viewers of a server that went away.
+    this.timer = setTimeout(() => this.connect(), this.pause * (0.75 + 0.5 * Math.random())) as unknown as number;
     this.pause = Math.min(2 * this.pause, LONGEST_PAUSE_MS);
+  }
+
+  /** Leaves the oldest segments that wait too long; they count as lost by their numbers. */
+  private catchUp(): void {
+    while (this.waiting.length > MOST_WAITING && this.decoder.hello) {
+      const oldest = this.waiting.findIndex((data) => data[KIND_AT] === KIND.segment);
+      if (oldest < 0) return;
+      this.waiting.splice(oldest, 1);
+    }
   }
 
   /** Decodes what waits, one packet after the other. */
@@ -255,10 +279,11 @@ export class LiveStream {
     this.busy = true;
     try {
       while (this.waiting.length && !this.over) {
-        while (this.waiting.length > MOST_WAITING && this.decoder.hello) this.waiting.shift(); // counted as lost by its number
+        this.catchUp();
         const known = this.decoder.hello;
         const frames = await this.decoder.feed(this.waiting.shift()!);
-        const { hello } = this.decoder;
+        const { hello, refusal } = this.decoder;
+        if (refusal) return this.fail(refusal);
         if (hello && hello !== known) this.options.onHello?.(hello);
         if (!hello && this.socket?.readyState === WebSocket.OPEN) this.socket.send(ASK_HELLO);
         if (frames) {
