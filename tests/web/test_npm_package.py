@@ -67,7 +67,7 @@ def test_holds_what_it_should(project: Path) -> None:
     package = project / "node_modules" / "kinepack"
     for name in ("README.md", "package.json", "dist/LICENSE", "dist/licences.txt", "dist/kinepack.js", "dist/three.js"):
         assert (package / name).is_file(), name
-    assert not (package / "dist" / "types" / "player").exists() and not (package / "src").exists()
+    assert not any((package / place).exists() for place in ("dist/types/player", "dist/types/serve", "src"))
 
 
 @pytest.mark.parametrize("resolution", ["bundler", "node16"])

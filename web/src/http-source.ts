@@ -71,7 +71,10 @@ export class HttpSource implements ByteSource {
     });
     const total = answer.headers.get("Content-Range")?.split("/")[1];
     source.size = Number(answer.status === 206 ? total : (answer.headers.get("Content-Length") ?? NaN));
-    if (!Number.isSafeInteger(source.size)) throw ioFailure(`${url}: the server does not tell the file's size`);
+    if (!Number.isSafeInteger(source.size)) {
+      download.stop.abort();
+      throw ioFailure(`${url}: the server does not tell the file's size`);
+    }
     source.etag = answer.headers.get("ETag");
     download.end = answer.status === 206 ? Math.min(download.end, source.size) : source.size;
     source.downloads.push(download);

@@ -38,6 +38,7 @@ export class GpuFrames implements MeshFrames {
   readonly sphere = new Sphere();
   /** Told of every frame that is asked for, here or not. */
   onShow: (frame: number) => void = () => {};
+  onDispose: () => void = () => {};
   private readonly uniforms: Record<string, IUniform> = {};
   private readonly textures: DataTexture[] = [];
   private readonly moving: DataTexture;
@@ -148,6 +149,7 @@ export class GpuFrames implements MeshFrames {
 
   dispose(): void {
     for (const texture of this.textures) texture.dispose();
+    this.onDispose();
   }
 
   private points(): Vector3[] {

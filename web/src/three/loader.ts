@@ -109,6 +109,7 @@ function arriving(source: KineClip, gpu: GpuFrames): { mesh: KineMesh; begun: Pr
     onDamage: (_run, error) => (damage ??= error),
   });
   gpu.onShow = (frame) => stream.playAt(frame);
+  gpu.onDispose = () => stream.close();
   const all = stream.done.then(() => {
     if (stream.failure ?? damage) throw stream.failure ?? damage;
   });
