@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +140,32 @@ def forked(frames: int = 40) -> MeshSequence:
     waves = np.sin(times + 2 * rest[:, 1]) * np.hypot(rest[:, 0], rest[:, 2]) / 4
     moved = rest + waves[:, :, None] * np.array([1.0, 0.2, -0.7])
     return MeshSequence(moved.astype(np.float32), faces.astype(np.int32))
+
+
+SMOOTH = """
+import { readFileSync } from "node:fs";
+const { KineLoader } = await import(process.argv[1]);
+const smooth = async (file) => (await new KineLoader().parse(new Uint8Array(readFileSync(file)))).mesh.source.smooth;
+console.log(JSON.stringify(await Promise.all(process.argv.slice(2).map(smooth))));
+"""
+
+
+def test_vertices_of_very_many_faces_are_flat(loader: bytes, tmp_path: Path) -> None:
+    """A wheel: chaining the faces of its hub would take the square of their number."""
+    (tmp_path / "loader.mjs").write_bytes(loader)
+    places = []
+    for spokes in (300, 3000):
+        turn = np.linspace(0, 2 * np.pi, spokes, endpoint=False)
+        rim = np.stack([np.cos(turn), np.sin(turn), 0 * turn], axis=1)
+        frames = np.stack([np.concatenate([[[0, 0, height]], rim]) for height in (0, 1, 2)]).astype(np.float32)
+        edge = np.arange(spokes)
+        faces = np.stack([0 * edge, 1 + edge, 1 + (edge + 1) % spokes], axis=1).astype(np.int32)
+        places.append(tmp_path / f"{spokes}.kine")
+        places[-1].write_bytes(kinepack.compress(MeshSequence(frames, faces), "mesh-pca:c=1"))
+    command = ["node", "--input-type=module", "-e", SMOOTH, str(tmp_path / "loader.mjs"), *map(str, places)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [True, False]
 
 
 PICTURES: dict[str, tuple[MeshSequence, str, dict[str, bool]]] = {

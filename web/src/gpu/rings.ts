@@ -2,12 +2,16 @@
 
 import { type Plane, planeOf, MOST_TEXELS } from "./planes.js";
 
+/** Faces that a vertex may have: chaining them takes the square of their number, and a shader goes through them all. */
+const MOST_FACES = 1000;
+
 /**
  * First vertices + 1 numbers: where each vertex's neighbours begin. Then the neighbours, each twice its number, plus one if a
- * face joins it with the neighbour before. Null where that is larger than a texture.
+ * face joins it with the neighbour before. Null where that is larger than a texture, or a vertex has too many faces.
  */
 export function ringsOf(faces: Uint32Array, vertices: number): Plane<Uint32Array<ArrayBuffer>> | null {
   const { starts, after } = corners(faces, vertices);
+  if (starts.some((start, v) => v > 0 && start - starts[v - 1]! > 2 * MOST_FACES)) return null;
   const entries: number[] = [];
   const begins = new Uint32Array(vertices + 1);
   for (let v = 0; v < vertices; v++) {
