@@ -1,5 +1,6 @@
 // From channel values to poses, with the same kernels as the Python package (docs/conventions.md).
 
+import { withinMemory } from "./errors.js";
 import type { Kernels } from "./kernels.js";
 import { channelsByJoint, radiansPerAngle, type Skeleton } from "./model.js";
 import { axisFrame, multiplyMatrices, quaternionToMatrix, rotvecToQuaternion, transposed } from "./rotation.js";
@@ -113,11 +114,8 @@ export class Rig {
     const { kernels: k } = this;
     const joints = this.parents.length;
     const width = this.skeleton.channels.length;
-    const pose = {
-      origins: new Float64Array(frames * joints * 3),
-      points: new Float64Array(frames * joints * 3),
-      rotations: new Float64Array(frames * joints * 9),
-    };
+    const room = (numbers: number) => withinMemory(() => new Float64Array(frames * joints * numbers));
+    const pose = { origins: room(3), points: room(3), rotations: room(9) };
     for (let at = 0; at < frames; at += BLOCK) {
       const count = Math.min(BLOCK, frames - at);
       k.scope(() => {

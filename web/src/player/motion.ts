@@ -1,6 +1,7 @@
 // A clip as points in centimetres, filled in as its runs of frames arrive.
 
 import type { Rows } from "../codecs/product.js";
+import { withinMemory } from "../errors.js";
 import type { Rig } from "../kinematics.js";
 import type { KineClip } from "../reader.js";
 import { KineStream } from "../stream.js";
@@ -42,8 +43,9 @@ export class Motion {
     this.measured = layout.kind === "skeleton" ? layout.joints.length : layout.vertices;
     this.drawn = this.measured;
     if (layout.kind === "skeleton") this.readSkeleton();
-    this.drawPoints = new Float32Array(factors ? 0 : 3 * this.drawn * clip.frames);
-    this.points = layout.kind === "mesh" ? this.drawPoints : new Float32Array(3 * this.measured * clip.frames);
+    const room = (points: number) => withinMemory(() => new Float32Array(3 * points * clip.frames));
+    this.drawPoints = room(factors ? 0 : this.drawn);
+    this.points = layout.kind === "mesh" ? this.drawPoints : room(this.measured);
     this.stream = new KineStream<Values | Rows>(clip, {
       ...(layers && { layers }),
       decode: (run, data) => (factors ? clip.rows(run, data) : clip.decodeBytes(run, data)),
