@@ -1,7 +1,7 @@
 """`kine` against published figures and other codecs: `python benches/kine.py [TABLE…]`.
 
 Tables: wavelets (e_x, AMC), curves (mean shell, BVH), joints (RMS and max, BVH), every (AMC clip), exact (lossless),
-quaternions, segments, layers, feet, speed. Bytes are whole files less the skeleton. Rows are appended to
+quaternions, segments, layers, feet, speed. Bytes are whole files less the skeleton. A table replaces its rows in
 benches/results/kine.jsonl.
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 import kinepack
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import Kine
-from kinepack.evaluate import describe
+from kinepack.evaluate import commit, describe, machine
 from kinepack.metrics.measure import promised
 from kinepack.model import Clip
 from kinepack.serve.push import Batch, SegmentEncoder
@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("KINEPACK_DATA", ROOT.parent / "shared" / "data"))
 ROWS = ROOT / "benches" / "results" / "kine.jsonl"
 CM_PER_UNIT = 2.54 / 0.45
+_table = ""
 
 WAVELETS = {
     "09_01": (2.2, {1.4: 750, 0.96: 940, 0.58: 1240, 0.26: 2180, 0.08: 5080}),
@@ -98,9 +99,17 @@ def at_target(clip: Clip, target: str, spec: str = "kine") -> int:
 
 
 def _append(row: dict[str, object]) -> None:
-    ROWS.parent.mkdir(exist_ok=True)
     with ROWS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+        file.write(json.dumps({"table": _table, **row}) + "\n")
+
+
+def _measure(table: str) -> None:
+    """Runs a table, whose rows so far are dropped."""
+    global _table
+    _table = table
+    kept = [line for line in ROWS.read_text().splitlines() if json.loads(line).get("table") != table]
+    ROWS.write_text("".join(f"{line}\n" for line in kept))
+    TABLES[table]()
 
 
 def wavelets() -> None:
@@ -145,6 +154,7 @@ def every() -> None:
             copy = kinepack.decompress(kinepack.compress(clip, "kine", target=target))
             share = promised(metric, clip)(copy) / limit
             worst, over = max(worst, share), over + (share > 1)
+        _append({"target": target, "clips": len(paths), "over": over, "most_used": worst, **_about()})
         print(f"{target}: {over} of {len(paths)} AMC clips over it, at most {worst:.4f} of it used", flush=True)
 
 
@@ -208,6 +218,8 @@ def feet() -> None:
         for weight in (1, 1.5, 4):
             data = kinepack.compress(clip, f"kine:feet={weight}", max_bytes=1000 + 6 * clip.frames)
             found = kinepack.compare(clip, kinepack.decompress(data))
+            found = {name: found[name] for name in ("foot_slide", "joint_rms")}
+            _append({"source": name, "feet": weight, "bytes": len(data), **found, **_about()})
             told = f"slide {found['foot_slide']:.4f} cm, joint_rms {found['joint_rms']:.4f} cm"
             print(f"{name} feet={weight} at {kinepack.info(data)['motion_bytes']} bytes: {told}", flush=True)
 
@@ -218,12 +230,15 @@ def speed() -> None:
         for effort in ("fast", "default", "best"):
             codec = codec_from_spec(f"kine:effort={effort}")
             seconds, stream = _least_time(lambda codec=codec, clip=clip: codec.encode(clip), 1)  # type: ignore[misc]
+            _append({"source": name, "effort": effort, "encode_times_real": clip.duration / seconds, **_about()})
             print(f"{name} {effort}: encode {clip.duration / seconds:.0f} x real time, {stream.payload_bytes} bytes")
         second = round(clip.fps)
         starts = np.random.default_rng(1).integers(0, clip.frames - second, 60).tolist()
         with kinepack.open(kinepack.compress(clip, "kine")) as file:
             whole, _ = _least_time(file[0].decode, 9)
             windows = [_least_time(lambda f=file, a=a, n=second: f[0].decode(a, a + n), 5)[0] for a in starts]  # type: ignore[misc]
+        cost = {"pose_us": whole / clip.frames * 1e6, "second_ms": statistics.mean(windows) * 1e3}
+        _append({"source": name, **cost, "worst_second_ms": max(windows) * 1e3, **_about()})
         told = f"one second {statistics.mean(windows) * 1e3:.3f} ms, at most {max(windows) * 1e3:.3f} ms"
         print(f"{name}: decode {whole / clip.frames * 1e6:.2f} us a pose, {told}", flush=True)
     _live(amc("49_02"), "49_02.amc")
@@ -238,6 +253,8 @@ def _live(clip: Clip, name: str) -> None:
         begin = time.process_time()
         sizes.append(len(encoder.segment(Batch(first, 0, clip.values[first : first + frames]))))
         spent.append(time.process_time() - begin)
+    cost = {"live_segment_ms": statistics.mean(spent) * 1e3, "p99_ms": np.percentile(spent, 99) * 1e3}
+    _append({"source": name, **cost, "bytes": statistics.mean(sizes), **_about()})
     told = f"{statistics.mean(spent) * 1e3:.1f} ms, 99 of 100 in {np.percentile(spent, 99) * 1e3:.1f} ms"
     print(f"{name} live segment of 0.1 s: {told}, {statistics.mean(sizes):.0f} bytes", flush=True)
 
@@ -252,6 +269,10 @@ def _least_time(work: Callable[[], object], times: int) -> tuple[float, object]:
     return best, result
 
 
+def _about() -> dict[str, object]:
+    return {"commit": commit(), "machine": machine()}
+
+
 def _line(what: str, other: int, ours: int, bar: float) -> None:
     ratio = other / ours
     print(
@@ -263,4 +284,4 @@ TABLES = {f.__name__: f for f in (wavelets, curves, joints, every, exact, quater
 
 if __name__ == "__main__":
     for table in sys.argv[1:] or TABLES:
-        TABLES[table]()
+        _measure(table)
