@@ -191,6 +191,15 @@ def test_rotation_vectors_go_on_past_a_half_turn() -> None:
     np.testing.assert_allclose(rotation_vectors(rotation_matrices(vectors)), vectors, atol=1e-9)
 
 
+@pytest.mark.parametrize("spec", ["kine-mesh", "kine-mesh:bones=8"])
+def test_the_search_for_bones_of_a_still_mesh_ends(spec: str) -> None:
+    points = np.random.default_rng(1).normal(size=(1, 160, 3)).astype(np.float32)
+    mesh = MeshSequence(np.repeat(points, 24, axis=0), np.zeros((0, 3), np.int32))
+    copy = kinepack.decompress(kinepack.compress(mesh, spec))
+    assert isinstance(copy, MeshSequence)
+    np.testing.assert_allclose(copy.vertices, mesh.vertices, atol=0.02)
+
+
 def test_kine_mesh_refuses_a_step_too_fine() -> None:
     mesh = awkward_meshes()["wave"]
     far = mesh.with_vertices(mesh.vertices + np.float32(1e7))

@@ -147,10 +147,12 @@ def _rigid_motion(points: Array, paths: Array, mass: Array) -> Array:
 
 def _rigid_clusters(paths: Array, rest: Array, bones: int) -> Index:
     """[V] grown by splitting the clusters that rigid motions fit worst, with a few rounds of Lloyd after each time."""
-    index: Index | None = np.zeros(len(rest), np.intp)
-    while index is not None:
+    index: Index = np.zeros(len(rest), np.intp)
+    for _ in range(4 * bones):  # of clusters that fit alike one takes all: they may be split without end
         settled, errors = _settle(paths, rest, index, 2)
-        index = _split_worst(paths, settled, errors, bones)
+        if (parted := _split_worst(paths, settled, errors, bones)) is None:
+            break
+        index = parted
     return _settle(paths, rest, settled, 4)[0]
 
 
