@@ -159,7 +159,7 @@ def every() -> None:
 
 
 def exact() -> None:
-    """All AMC files, the BVH files of TARGETS.md."""
+    """All AMC files, and the BVH files of `joints`."""
     names = sorted(path.stem for path in DATA.glob("asfamc/*/*/*.amc"))
     sources = {name: amc(name) for name in names} | {f"{name}.bvh": bvh(name) for name in JOINTS}
     ratios = []
