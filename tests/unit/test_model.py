@@ -41,7 +41,7 @@ def test_values_are_read_only_and_the_callers_array_is_not_touched() -> None:
         ((Joint("a", -1),), (Channel(3, "rx"),), "does not exist"),
         ((Joint("a", -1),), (Channel(0, "rx"), Channel(0, "rx")), "twice"),
         ((Joint("a", -1),), (Channel(0, "qx"), Channel(0, "qy")), "lacks rotation"),
-        ((Joint("a", -1), Joint("b", 0.0)), (), "before its parent"),  # type: ignore[arg-type]
+        ((Joint("a", -1), Joint("b", 0.0)), (), "no number of a joint"),  # type: ignore[arg-type]
         ((Joint("a", -1),), (Channel(0, "rx", limit=(0.0, float("inf"))),), "no range"),
     ],
 )

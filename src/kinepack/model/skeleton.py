@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -194,7 +193,7 @@ def _check(skeleton: Skeleton) -> None:
         if isinstance(place, bool) or not isinstance(place, int | np.integer):
             raise UsageError(f"{place!r} is no number of a joint")
     for index, joint in enumerate(skeleton.joints):
-        if not isinstance(joint.parent, Integral) or not -1 <= joint.parent < index:
+        if not -1 <= joint.parent < index:
             raise UsageError(f"joint {joint.name!r} comes before its parent")
         if not isinstance(joint.order, str) or sorted(joint.order) != ["x", "y", "z"]:
             raise UsageError(f"joint {joint.name!r} has rotation order {joint.order!r}")
@@ -219,7 +218,7 @@ def _check_channels(skeleton: Skeleton) -> None:
         if channel.kind not in KINDS or key in seen:
             raise UsageError(f"channel {channel.kind!r} of joint {channel.joint} is unknown or there twice")
         lowest = -1 if channel.kind == "scalar" else 0
-        if not isinstance(channel.joint, Integral) or not lowest <= channel.joint < len(skeleton.joints):
+        if not lowest <= channel.joint < len(skeleton.joints):
             raise UsageError(f"channel {channel.kind!r} names joint {channel.joint}, which does not exist")
         if channel.limit is not None and (len(channel.limit) != 2 or not np.all(np.isfinite(channel.limit))):
             raise UsageError(f"channel {channel.kind!r} of joint {channel.joint} has a limit that is no range")
