@@ -141,7 +141,7 @@ def kine_jobs() -> list[Job]:
     for ends in (True, False):
         analysis = analyse(clip, 0.05, points="joints", budget=BUDGETS["fast"])
         (model,) = segment_models(clip.skeleton, analysis.setup, ends=ends)
-        for (coefficients,) in quantise(analysis, [model], 60):
+        for _, (coefficients,) in quantise(analysis, [model], 60):
             jobs += _segment_jobs(coefficients, model)
     synthesis = Synthesis(clip.skeleton, analysis.setup)
     tables, frames, channels = synthesis.tables, len(coefficients.levels), clip.values.shape[1]

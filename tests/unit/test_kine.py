@@ -112,7 +112,7 @@ def _per_track(clip: Clip) -> list[object]:
 def test_plain_python_reads_the_same_levels(clip: Clip, error: float, ends: bool) -> None:
     analysis = analyse(clip, error, points="joints", budget=BUDGETS["default"])
     (model,) = segment_models(clip.skeleton, analysis.setup, ends=ends)
-    for (coefficients,) in quantise(analysis, [model], 20):
+    for _, (coefficients,) in quantise(analysis, [model], 20):
         data = kine_encode(coefficients, model)
         native, oracle = (
             kine_decode(data, len(coefficients.levels), model),

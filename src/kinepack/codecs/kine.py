@@ -40,7 +40,8 @@ from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
 from kinepack.params import param
-from kinepack.transforms.held import Hold, find_hold, without_held
+from kinepack.transforms.held import Hold, find_hold
+from kinepack.transforms.knots import Knots, Timing, find_knots, keys_of
 
 BUDGETS = {
     "fast": Budget(sweeps=1, grid=4, links=3),
@@ -55,7 +56,7 @@ class Kine(Codec):
     """Rate-distortion optimised tracks with the whole body in the loop."""
 
     id: ClassVar[str] = "kine"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     title: ClassVar[str] = "body-aware transform coding of skeletal motion"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 
@@ -84,51 +85,55 @@ class Kine(Codec):
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         if self.exact:
             return encode_exact(source, self.segment_s)
-        hold = find_hold(source.values)
-        thin = without_held(source, hold)
+        timing = self._timing(source)
+        thin = keys_of(source, timing)
         emphasis = first_emphasis(thin, self.feet)
         for _ in range(PEAK_ROUNDS if self.norm == "max" else 0):
             emphasis = peak_emphasis(
                 thin, cast(Clip, self.decode(self._encode(thin, thin, Hold(), emphasis))), emphasis
             )
-        stream = self._encode(source, thin, hold, emphasis, progress)
+        stream = self._encode(source, thin, timing, emphasis, progress)
         if is_loop(source):
-            return self._with_seam(source, thin, hold, emphasis, stream)
+            return self._with_seam(source, thin, timing, emphasis, stream)
         return stream
 
-    def _with_seam(self, source: Clip, thin: Clip, hold: Hold, emphasis: Array | None, stream: Stream) -> Stream:
+    def _timing(self, source: Clip) -> Timing:
+        """How frames come from keys."""
+        hold = find_hold(source.values)
+        return (find_knots(source, self.error) if hold == Hold() else None) or hold
+
+    def _with_seam(self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, stream: Stream) -> Stream:
         """A loop's stream, its ends weighing more until the seam shows no more than what goes on inside."""
-        seam, inside = seam_and_inside(source, cast(Clip, self.decode(stream)))
+        seam, inside = seam_and_inside(thin, keys_of(cast(Clip, self.decode(stream)), timing))
         for weight, share in TRIES:
             if seam <= inside:
                 break
             ends = with_ends(emphasis, (thin.frames, len(source.skeleton.joints)), weight)
             finer = dataclasses.replace(self, error=max(share * self.error, 1e-5))
-            stream = finer._encode(source, thin, hold, ends)
-            seam, _ = seam_and_inside(source, cast(Clip, self.decode(stream)))
+            stream = finer._encode(source, thin, timing, ends)
+            seam, _ = seam_and_inside(thin, keys_of(cast(Clip, self.decode(stream)), timing))
         return stream
 
     def _encode(
-        self, source: Clip, thin: Clip, hold: Hold, emphasis: Array | None, progress: Progress | None = None
+        self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, progress: Progress | None = None
     ) -> Stream:
         """The keys `thin` of a source, given where errors weigh more."""
         budget = BUDGETS[self.effort]
         analysis = analyse(
             thin, self.error, points=self.points, budget=budget, emphasis=emphasis, segment_s=self.segment_s
         )
-        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, layers=self.layers)
+        hold, knots = (Hold(), timing.runs) if isinstance(timing, Knots) else (timing, ())
+        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, knots=knots, layers=self.layers)
         models = segment_models(source.skeleton, setup)
-        segments, key = [], 0
-        for layers in quantise(analysis, models, self.segment_s * thin.fps, progress):
-            first, key = hold.start_of(key), key + len(layers[0].levels)
-            stop = min(hold.start_of(key), source.frames)
+        segments, first = [], 0
+        for key, layers in quantise(analysis, models, self.segment_s * thin.fps, progress, timing.closes):
+            stop = min(int(timing.start_of(key)), source.frames)
             for layer, (coefficients, model) in enumerate(zip(layers, models, strict=True)):
                 segments.append(Segment(first, stop - first, kine_encode(coefficients, model), layer))
+            first = stop
         stream = Stream(source.skeleton, source.frames, source.frame_time, b"", segments, source.name)
-        copy = _values(stream, Synthesis(source.skeleton, setup), 0, source.frames)[
-            [hold.start_of(k) for k in range(key)]
-        ]
-        setup = dataclasses.replace(setup, branches=find_branches(thin, copy))
+        copy = source.with_values(_values(stream, Synthesis(source.skeleton, setup), 0, source.frames))
+        setup = dataclasses.replace(setup, branches=find_branches(thin, keys_of(copy, timing).values))
         return dataclasses.replace(stream, setup=pack_setup(setup, rig_of(source.skeleton)))
 
     def for_metric(self, metric: str) -> Kine:

@@ -1,9 +1,10 @@
 """The setup of a `kine` stream: everything that its segments share, as range-coded integers.
 
-setup  = mark of version 3, size of the first part (varint), first part, second part
+setup  = mark, size of the first part (varint), first part, second part
 first  = head, form and order of each turn, then for each track: still, exponent, offset, number of links
 second = for each link: distance to the earlier moving track, weight
-A setup with branches has the size of the second part (varint) before it, and the branches after it.
+A setup with branches has the size of the second part (varint) before it, and the branches after it; one with knots
+has these and their size (varint) after the mark.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from kinepack._kernels import decode_integers, decode_varints, encode_integers, 
 from kinepack.entropy.models import IntegerModel
 from kinepack.errors import Corrupt
 
-PLAIN, BRANCHED = b"\x80\x00", b"\x81\x00"
-"""Marks of version 3: sizes in more bytes than they need, as setups of earlier versions never start."""
+MARK, BRANCHED, KNOTTED = 0x80, 1, 2
+"""First byte since version 3, before a zero: a size in more bytes than it needs, as no earlier setup starts."""
 HEAD = 3
-BRANCH, MOST_BRANCHES_A_BYTE = 5, 1024
+BRANCH, KNOT_RUN, MOST_A_BYTE = 5, 2, 1024
+"""Numbers of a branch and of a run of knots, and how many of either a byte may hold."""
 LARGEST_ANCHOR, LARGEST_FRAME = 1 << 20, 1 << 30
 CLASSES = 6
 FORM, ORDER, FIELDS, LINKS, CONTEXTS = 1, 3, 5, 29, 41
@@ -92,6 +94,8 @@ class KineSetup:
     """By item and frame."""
     bent: bool = False
     """Whether blocks begin with a line and a parabola."""
+    knots: tuple[tuple[int, int], ...] = ()
+    """Gaps between knots and how often each comes in a row, if frames lie between them."""
 
 
 def integers_of(setup: KineSetup, rig: Rig) -> tuple[Integers, Integers, Integers, Integers]:
@@ -121,26 +125,31 @@ def _link_contexts(classes: NDArray[np.uint8], counts: list[int]) -> Integers:
 def pack_setup(setup: KineSetup, rig: Rig) -> bytes:
     first, contexts, second, link_contexts = integers_of(setup, rig)
     coded, links = _encode(first, contexts, rig), _encode(second, link_contexts, rig)
-    head = bytes(encode_varints([len(coded)])) + coded
-    if not setup.branches:
-        return PLAIN + head + links
-    return BRANCHED + head + bytes(encode_varints([len(links)])) + links + _pack_branches(setup.branches)
+    mark = bytes([MARK + BRANCHED * bool(setup.branches) + KNOTTED * bool(setup.knots), 0])
+    head = mark + (_sized(_pack_knots(setup.knots)) if setup.knots else b"") + _sized(coded)
+    return head + (_sized(links) + _pack_branches(setup.branches) if setup.branches else links)
+
+
+def _sized(part: bytes) -> bytes:
+    return bytes(encode_varints([len(part)])) + part
 
 
 def is_version_3(data: bytes) -> bool:
-    return data[:2] in (PLAIN, BRANCHED)
+    return len(data) > 1 and data[0] in range(MARK, MARK + 4) and data[1] == 0
 
 
 def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     """Inverse of `pack_setup`, and of that of earlier versions; every field is checked."""
-    coded, rest = _parts(data[2:] if is_version_3(data) else data)
+    flags = data[0] - MARK if is_version_3(data) else 0
+    knots, rest = _parts(data[2:]) if flags & KNOTTED else (b"", data[2:] if is_version_3(data) else data)
+    coded, rest = _parts(rest)
     turns, tracks = len(rig.turn_roots), len(rig.classes)
     first = _decode(coded, _first_contexts(rig), rig)
     forms, fields = first[HEAD : HEAD + 2 * turns].reshape(turns, 2), first[HEAD + 2 * turns :].reshape(4, tracks)
     active, exponents, offsets, counts = 1 - fields[0], fields[1], fields[2], fields[3]
     timing, scale, shift = (int(n) for n in first[:HEAD])
     unit, hold, lead = (timing - 1) % 64 + 1, (timing - 1) // 64 % 8 + 1, (timing - 1) // 512 % 8 + 1
-    layers, branched = (timing - 1) // 4096 + 1, data[:2] == BRANCHED
+    layers, branched = (timing - 1) // 4096 + 1, bool(flags & BRANCHED)
     sound = (
         timing >= 1
         and lead <= hold
@@ -159,7 +168,40 @@ def unpack_setup(data: bytes, rig: Rig) -> KineSetup:
     links = _unpack_links(second, counts[active.astype(bool)], rig, rig.classes[active.astype(bool)])
     branches = _unpack_branches(third, rig.angles) if branched else ()
     shift, bent = shift % BENT, shift >= BENT
-    return KineSetup(unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers, branches, bent)
+    runs = _unpack_knots(knots) if flags & KNOTTED else ()
+    return KineSetup(
+        unit, scale, shift, forms, active, exponents, offsets, links, hold, lead, layers, branches, bent, runs
+    )
+
+
+def _pack_knots(runs: tuple[tuple[int, int], ...]) -> bytes:
+    """A varint of the number of runs, then integers: gap and how often it comes, both less 1."""
+    return _pack_rows(np.array(runs, np.int32) - 1)
+
+
+def _unpack_knots(data: bytes) -> tuple[tuple[int, int], ...]:
+    rows = _unpack_rows(data, KNOT_RUN) + 1
+    frames = sum(gap * count for gap, count in rows.tolist())
+    if not len(rows) or rows.min() < 1 or frames >= LARGEST_FRAME:
+        raise Corrupt("the codec's setup holds knots out of range")
+    return tuple((gap, count) for gap, count in rows.tolist())
+
+
+def _pack_rows(rows: NDArray[np.int32]) -> bytes:
+    """A varint of their number, then integers, each column with a context of its own."""
+    states, contexts = MODEL.states(rows.shape[1]), np.tile(np.arange(rows.shape[1], dtype=np.int32), len(rows))
+    values = np.ascontiguousarray(rows.ravel(), np.int32)
+    coded = encode_integers(values, states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
+    return bytes(encode_varints([len(rows)])) + coded
+
+
+def _unpack_rows(data: bytes, width: int) -> NDArray[np.int64]:
+    (count,), used = decode_varints(data, 1)
+    if count > MOST_A_BYTE * len(data):
+        raise Corrupt("the codec's setup is too short for what it says to hold")
+    contexts, states = np.tile(np.arange(width, dtype=np.int32), int(count)), MODEL.states(width)
+    values = decode_integers(data[used:], len(contexts), states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
+    return values.reshape(-1, width).astype(np.int64)
 
 
 def _pack_branches(branches: tuple[Branch, ...]) -> bytes:
@@ -167,20 +209,11 @@ def _pack_branches(branches: tuple[Branch, ...]) -> bytes:
     rows = np.array([[b.item, b.frame, *b.anchors, 0, 0][:BRANCH] for b in branches], np.int32)
     steps = np.diff(rows, axis=0, prepend=0)
     steps[:, 1:] = np.where(steps[:, :1] > 0, rows[:, 1:], steps[:, 1:])  # from nothing at a new item
-    values, states = np.ascontiguousarray(steps.ravel()), MODEL.states(BRANCH)
-    contexts = np.tile(np.arange(BRANCH, dtype=np.int32), len(rows))
-    coded = encode_integers(values, states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing)
-    return bytes(encode_varints([len(rows)])) + coded
+    return _pack_rows(steps)
 
 
 def _unpack_branches(data: bytes, angles: tuple[int, ...]) -> tuple[Branch, ...]:
-    (count,), used = decode_varints(data, 1)
-    if count > MOST_BRANCHES_A_BYTE * len(data):
-        raise Corrupt("the codec's setup is too short for its branches")
-    contexts, states = np.tile(np.arange(BRANCH, dtype=np.int32), int(count)), MODEL.states(BRANCH)
-    steps = decode_integers(
-        data[used:], len(contexts), states, escape=ESCAPE, contexts=contexts, mixing=MODEL.mixing
-    ).reshape(-1, BRANCH)
+    steps = _unpack_rows(data, BRANCH)
     branches, at = list[Branch](), [0] * BRANCH
     for step in steps.tolist():
         at = [at[0] + step[0], *(step[1:] if step[0] else (a + b for a, b in zip(at[1:], step[1:], strict=True)))]

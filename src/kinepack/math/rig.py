@@ -112,16 +112,40 @@ def resample(clip: Clip, fps: float) -> Clip:
         own = [clip.skeleton.channels_of(joint)[kind] for kind in kinds]
         per_unit = clip.skeleton.radians_per_angle
         values[:, own] = np.unwrap(values[:, own] * per_unit, axis=0) / per_unit
-    values = values[before] * (1 - amount[:, None]) + values[after] * amount[:, None]
+    values = between(clip.skeleton, values[before], values[after], amount=amount)
     straight = dataclasses.replace(clip, values=values, frame_time=1 / fps)
 
     def rewrite(joint: int) -> list[Column] | None:
+        own = clip.skeleton.channels_of(joint)
+        if "qx" in own:
+            return _columns(joint, _Q, rotation.continuous(values[:, [own[k] for k in _Q]]))
         turns = _turns(clip, joint)
-        if turns is None or 0 < len(euler_axes(clip.skeleton.channels_of(joint), "xyz")) < 3:
+        if turns is None or len(euler_axes(own, "xyz")) < 3:
             return None
         return _in_family(clip, joint, rotation.slerp(turns[before], turns[after], amount))
 
     return _rebuilt(straight, clip.skeleton.joints, rewrite)
+
+
+def between(skeleton: Skeleton, start: Array, end: Array, *, amount: Array) -> Array:
+    """[n, channels], [n, channels], [n] in 0..1 -> [n, channels] on the way from `start` to `end`.
+
+    Quaternions and rotation vectors go along the shortest arc, each Euler angle the shorter way round, all else along
+    straight lines.
+    """
+    moves, angles, full = end - start, skeleton.select("r"), 2 * np.pi / skeleton.radians_per_angle
+    moves[:, angles] -= full * np.round(moves[:, angles] / full)
+    values = start + moves * amount[:, None]
+    for joint in range(len(skeleton.joints)):
+        own = skeleton.channels_of(joint)
+        if "qx" in own:
+            q = [own[k] for k in _Q]
+            values[:, q] = rotation.slerp(start[:, q], end[:, q], amount)
+        elif "vx" in own:
+            v = [own[k] for k in _V]
+            one, other = (rotation.rotvec_to_quaternion(part[:, v]) for part in (start, end))
+            values[:, v] = rotation.unwound_rotvec(rotation.slerp(one, other, amount))
+    return values
 
 
 # One joint's rotation M as quaternions, and back into channels.

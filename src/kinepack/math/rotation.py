@@ -227,7 +227,12 @@ def rotvec_to_quaternion(vector: ArrayLike) -> Array:
 def quaternion_to_rotvec(quaternion: ArrayLike) -> Array:
     """[..., 4] -> [..., 3] of length 0..π."""
     quaternion = normalize(quaternion)
-    quaternion = np.where(quaternion[..., 3:] < 0, -quaternion, quaternion)
+    return unwound_rotvec(np.where(quaternion[..., 3:] < 0, -quaternion, quaternion))
+
+
+def unwound_rotvec(quaternion: ArrayLike) -> Array:
+    """[..., 4] of unit length -> [..., 3] of length 0..2π, longer than π where w < 0."""
+    quaternion = _floats(quaternion)
     axis, w = quaternion[..., :3], quaternion[..., 3:]
     sine = np.linalg.norm(axis, axis=-1, keepdims=True)
     tiny = sine < 1e-150  # there the angle is twice the sine to all digits, and the quotient would be 0 / 0

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.model import Clip
+from kinepack.model import Skeleton
 
 LONGEST = 8
 
@@ -27,6 +26,23 @@ class Hold(NamedTuple):
         """The first frame of a key."""
         return self.lead + (key - 1) * self.frames if key else 0
 
+    def span(self, first: int, stop: int) -> tuple[int, int]:
+        """The first key that frames first..stop-1 need, and the one after the last."""
+        return self.key_of(first), self.key_of(stop - 1) + 1
+
+    def closes(self, key: int) -> bool:
+        """Frames before a key never need it."""
+        return False
+
+    def fill(self, keys: NDArray[np.float64], first: int, frames: NDArray[np.intp], _: Skeleton) -> NDArray[np.float64]:
+        """[frames, channels] from keys [keys, channels], the first being key `first`."""
+        return np.asarray(keys[self.key_of(frames) - first])
+
+    @property
+    def pace(self) -> float:
+        """Frames that a key lasts."""
+        return self.frames
+
 
 def find_hold(values: NDArray[np.float64]) -> Hold:
     """The longest hold that explains every change in [frames, channels]."""
@@ -38,9 +54,3 @@ def find_hold(values: NDArray[np.float64]) -> Hold:
         if ((changes - lead) % frames == 0).all() and len(values) > 2 * frames:
             return Hold(frames, lead)
     return Hold()
-
-
-def without_held(clip: Clip, hold: Hold) -> Clip:
-    """Its keys alone, each lasting as long as it is held."""
-    keys = [hold.start_of(key) for key in range(hold.key_of(clip.frames - 1) + 1)]
-    return dataclasses.replace(clip, values=clip.values[keys], frame_time=clip.frame_time * hold.frames)

@@ -119,17 +119,29 @@ def quantise(
     models: list[SegmentModel],
     segment_frames: float,
     progress: Callable[[float], None] | None = None,
-) -> Iterator[list[Coefficients]]:
-    """The levels of each segment in turn, for each layer's model."""
-    at = 0
-    for lengths in (group for run in analysis.runs for group in group_blocks(run, segment_frames)):
+    closes: Callable[[int], bool] = lambda key: False,
+) -> Iterator[tuple[int, list[Coefficients]]]:
+    """For each segment the frame that the next one starts with, and its levels for each layer's model.
+
+    A segment has that frame too where it `closes` the frames before it.
+    """
+    frames, stop = len(analysis.residual), 0
+    for own in (group for run in analysis.runs for group in group_blocks(run, segment_frames)):
+        at, stop = stop, stop + sum(own)
+        lengths = _closed(own, 16 * analysis.setup.unit) if stop < frames and closes(stop) else own
         parts = []
         for length in lengths:
             parts.append(_quantise_block(analysis, models, at, length))
             at += length
             if progress:
-                progress(at / len(analysis.residual))
-        yield [Coefficients(np.concatenate(layer), np.array(lengths, np.uint32)) for layer in zip(*parts, strict=True)]
+                progress(min(at, stop) / frames)
+        counts = np.array(lengths, np.uint32)
+        yield stop, [Coefficients(np.concatenate(layer), counts) for layer in zip(*parts, strict=True)]
+
+
+def _closed(lengths: list[int], longest: int) -> list[int]:
+    """With one frame more, in the last block if that may be longer."""
+    return [*lengths[:-1], lengths[-1] + 1] if lengths[-1] < longest else [*lengths, 1]
 
 
 def _quantise_block(analysis: Analysis, models: list[SegmentModel], start: int, length: int) -> list[NDArray[np.int32]]:

@@ -24,6 +24,7 @@ from kinepack.errors import Corrupt
 from kinepack.model import Skeleton
 from kinepack.transforms import triangular
 from kinepack.transforms.held import Hold
+from kinepack.transforms.knots import Knots, Timing
 from kinepack.transforms.steps import classes_of, default_exponents
 from kinepack.transforms.tracks import TurnForm, allowed_forms, pose_tables, slots_of
 
@@ -54,22 +55,22 @@ class Synthesis:
         self.places, self.still = np.flatnonzero(active).astype(np.uint32), np.flatnonzero(~active)
         self.still_values = offsets[self.still, None]
         self.models = segment_models(skeleton, setup, ends=not legacy)
-        self.hold = Hold(setup.hold, setup.lead)
+        self.skeleton = skeleton
+        self.timing: Timing = Knots(setup.knots) if setup.knots else Hold(setup.hold, setup.lead)
         self.tables = pose_tables(skeleton, self.forms)
         self.prediction = triangular.to_prediction(setup.links, setup.shift, self.steps)
         self.anchored, self.legacy, self.bent = Anchored(skeleton, setup.branches), legacy, setup.bent
 
     def decode(self, run: Layers, low: int, high: int, out: Array) -> None:
         """Frames low..high-1 of one segment, from its lowest layers, to `out` [frames, channels]."""
-        start, stop = self.hold.key_of(low), self.hold.key_of(high - 1) + 1
-        first = self.hold.key_of(run.first)
-        count = self.hold.key_of(run.first + run.frames - 1) + 1 - first
-        if self.hold.frames == 1:
-            self._keys(run.data, count, first, start, out)
+        start, stop = self.timing.span(low, high)
+        first, end = self.timing.span(run.first, run.first + run.frames)
+        if self.timing == Hold():
+            self._keys(run.data, end - first, first, start, out)
             return
         keys = np.empty((stop - start, out.shape[1]))
-        self._keys(run.data, count, first, start, keys)
-        out[:] = keys[self.hold.key_of(np.arange(low, high)) - start]
+        self._keys(run.data, end - first, first, start, keys)
+        out[:] = self.timing.fill(keys, start, np.arange(low, high), self.skeleton)
 
     def _keys(self, layers: Sequence[bytes], count: int, first: int, start: int, out: Array) -> None:
         """Keys start, start + 1 … of a segment of `count` keys from `first` on."""
