@@ -21,7 +21,12 @@ STREAMS = Path(__file__).parent / "streams"
 
 def golden_sources() -> dict[str, Model]:
     """Tiny, so that every bit can be flipped."""
-    return {"clip": awkward_clips()["prime-length"].slice(0, 24), "mesh": awkward_meshes()["wave"].slice(0, 5)}
+    clips = awkward_clips()
+    return {
+        "clip": clips["prime-length"].slice(0, 24),
+        "keyed": clips["keyed"].slice(0, 46),
+        "mesh": awkward_meshes()["wave"].slice(0, 5),
+    }
 
 
 def write_golden(spec: str) -> None:
@@ -32,8 +37,8 @@ def write_golden(spec: str) -> None:
             stem = STREAMS / codec / f"v{CODECS[codec].version}-{kind}{variant}"
             stem.parent.mkdir(parents=True, exist_ok=True)
             data = kinepack.compress(source, spec)
-            stem.with_suffix(".kine").write_bytes(data)
-            np.save(stem.with_suffix(".npy"), matrix_of(kinepack.decompress(data)))
+            Path(f"{stem}.kine").write_bytes(data)
+            np.save(f"{stem}.npy", matrix_of(kinepack.decompress(data)))
 
 
 if __name__ == "__main__":

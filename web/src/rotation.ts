@@ -108,8 +108,13 @@ export function eulerOf(m: ArrayLike<number>, [i, j, k]: [number, number, number
 /** Axis times angle, 0 … π, of a unit quaternion. */
 export function quaternionToRotvec(q: ArrayLike<number>): number[] {
   const sign = q[3]! < 0 ? -1 : 1;
-  const axis = [sign * q[0]!, sign * q[1]!, sign * q[2]!];
+  return unwoundRotvec([0, 1, 2, 3].map((n) => sign * q[n]!));
+}
+
+/** The same, 0 … 2π: more than π where w < 0. */
+export function unwoundRotvec(q: ArrayLike<number>): number[] {
+  const axis = [q[0]!, q[1]!, q[2]!];
   const sine = Math.hypot(...axis);
-  const factor = sine < 1e-150 ? 2 : (2 * Math.atan2(sine, sign * q[3]!)) / sine;
+  const factor = sine < 1e-150 ? 2 : (2 * Math.atan2(sine, q[3]!)) / sine;
   return axis.map((x) => x * factor);
 }

@@ -134,7 +134,7 @@ def between(skeleton: Skeleton, start: Array, end: Array, *, amount: Array) -> A
     straight lines.
     """
     moves, angles, full = end - start, skeleton.select("r"), 2 * np.pi / skeleton.radians_per_angle
-    moves[:, angles] -= full * np.round(moves[:, angles] / full)
+    moves[:, angles] -= full * np.ceil(moves[:, angles] / full - 0.5)
     values = start + moves * amount[:, None]
     for joint in range(len(skeleton.joints)):
         own = skeleton.channels_of(joint)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack.math.rig import between
 from kinepack.model import Channel, Clip, Joint, MeshSequence, Skeleton
 
 
@@ -38,6 +39,7 @@ def awkward_clips() -> dict[str, Clip]:
         "wrapping": Clip(skeleton, _wrapping(90, channels), name="wrapping"),
         "noise": Clip(skeleton, np.random.default_rng(5).normal(0, 90, (60, channels)), name="noise"),
         "quaternions": Clip(free, _quaternion_motion(free, 75), 1 / 24, "quaternions"),
+        "keyed": Clip(free, _keyed(free, (5, 5, 5, 24, 1, 7, 7, 13)), 1 / 120, "keyed"),
         "radians": Clip(chain(angle_unit="rad", unit_cm=100.0), _motion(60, channels) / 60, name="radians"),
     }
 
@@ -96,6 +98,15 @@ def _quaternion_motion(skeleton: Skeleton, frames: int) -> NDArray[np.float64]:
     for kind in ("sx", "sy", "sz"):
         values[:, skeleton.channels_of(2)[kind]] = 1 + 0.1 * np.sin(np.arange(frames) / 11)
     return values
+
+
+def _keyed(skeleton: Skeleton, gaps: tuple[int, ...]) -> NDArray[np.float64]:
+    """Keys so many frames apart, and all other frames on the way from one to the next."""
+    frames = np.concatenate([[0], np.cumsum(gaps)])
+    keys, at = _quaternion_motion(skeleton, len(frames)), np.arange(frames[-1] + 1)
+    before = np.minimum(np.searchsorted(frames, at, side="right") - 1, len(gaps) - 1)
+    amount = (at - frames[before]) / np.array(gaps)[before]
+    return between(skeleton, keys[before], keys[before + 1], amount=amount)
 
 
 def _grid(rows: int, columns: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:

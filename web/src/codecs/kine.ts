@@ -6,6 +6,7 @@ import type { Kernels } from "../kernels.js";
 import { radiansPerAngle, type Skeleton } from "../model.js";
 import type { Codec, Decoder, Run } from "./base.js";
 import { ExactSynthesis, MARK } from "./kine/exact.js";
+import { Between, Knots } from "./kine/knots.js";
 import { type Setup, unpackSetup } from "./kine/setup.js";
 import { classesOf, defaultExponents, eulerItems, poseTables, type PoseTables, slotsOf } from "./kine/slots.js";
 
@@ -18,7 +19,7 @@ const LAYER_QUALITY = 32;
 
 export const kine: Codec = {
   id: "kine",
-  version: 3,
+  version: 4,
   open(layout, { setup }, kernels) {
     if (layout.kind !== "skeleton") throw corrupt("the stream is not of a clip");
     if (setup[0] === MARK) return new ExactSynthesis(setup, layout.channels.length, kernels);
@@ -46,6 +47,8 @@ class Synthesis implements Decoder {
   private readonly places: Uint32Array;
   private readonly tables: PoseTables;
   private readonly eulerItems: number[][];
+  private readonly knots: Knots | null;
+  private readonly between: Between;
 
   constructor(
     private readonly skeleton: Skeleton,
@@ -66,6 +69,8 @@ class Synthesis implements Decoder {
     this.places = Uint32Array.from(setup.active.flatMap((active, track) => (active ? [track] : [])));
     this.tables = poseTables(slots, setup.forms);
     this.eulerItems = eulerItems(slots);
+    this.knots = setup.knots.length ? new Knots(setup.knots) : null;
+    this.between = new Between(skeleton, slots);
     const flat = setup.links.flatMap((own, track) => own.map((link) => ({ ...link, track })));
     let count = 0;
     this.starts = Uint32Array.from([0, ...setup.links.map((own) => (count += own.length))]);
@@ -76,7 +81,26 @@ class Synthesis implements Decoder {
     );
   }
 
-  decode({ first, frames, data }: Run): Float64Array {
+  decode(run: Run): Float64Array {
+    return this.knots ? this.onTheWay(run, this.knots) : this.held(run);
+  }
+
+  private onTheWay({ first, frames, data }: Run, knots: Knots): Float64Array {
+    const [start, stop] = knots.span(first, first + frames);
+    const width = this.skeleton.channels.length;
+    const keys = this.keys(data, start, stop - start);
+    const values = new Float64Array(frames * width);
+    const pose = (key: number) => keys.subarray((key - start) * width, (key - start + 1) * width);
+    for (let t = 0; t < frames; t++) {
+      const key = knots.before(first + t);
+      const since = first + t - knots.startOf(key);
+      const amount = since / (knots.startOf(key + 1) - knots.startOf(key));
+      this.between.pose(pose(key), pose(Math.min(key + 1, stop - 1)), amount, values.subarray(t * width, (t + 1) * width));
+    }
+    return values;
+  }
+
+  private held({ first, frames, data }: Run): Float64Array {
     const { hold, lead } = this.setup;
     if (hold === 1) return this.keys(data, first, frames);
     const keyOf = (frame: number) => Math.floor((frame + hold - lead) / hold);
@@ -169,14 +193,13 @@ class Synthesis implements Decoder {
     const tracks = this.steps.length;
     const above = setup.layers - 1 - layer;
     const quality = Math.min(Math.max(64 - Math.floor(setup.scale / 4) - LAYER_QUALITY * above, 0), 255);
-    const most = Math.floor(frames / setup.unit) + 1;
-    const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * most)];
+    const [bytes, levels, lengths] = [k.put(data), k.room(4 * frames * tracks), k.room(4 * frames)];
     const { model, states, weights, ends } = setup.prior;
     const [blocks, classes, prior] = [k.room(4), k.put(this.classes), k.put(model)];
     const learning = [k.put(states), k.put(weights), k.room(frames * tracks + 1), k.room(12 * tracks + 12)];
     k.call(
       "kp_kine_decode", "a segment",
-      bytes, data.length, levels, frames, tracks, lengths, most, blocks, classes, setup.unit, quality, prior,
+      bytes, data.length, levels, frames, tracks, lengths, frames, blocks, classes, setup.unit, quality, prior,
       ends ? 1 : 0, ...learning,
     );
     return { levels, lengths, blockCount: k.view(Uint32Array, blocks, 1)[0]! };

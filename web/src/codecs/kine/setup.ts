@@ -4,6 +4,7 @@ import { ByteReader, type Bytes } from "../../bytes.js";
 import { corrupt } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
 import type { Skeleton } from "../../model.js";
+import type { KnotRun } from "./knots.js";
 import { type Prior, priorWithEnds, priorWithoutEnds, SETUP_BINS, SETUP_ESCAPE } from "./prior.js";
 import { allowed, classesOf, eulerItems, type Slot, tracksOf, type Turn } from "./slots.js";
 
@@ -27,6 +28,8 @@ export interface Setup {
   /** Frames that a key is held, and the first key. */
   hold: number;
   lead: number;
+  /** Gaps between knots, if frames lie between them. */
+  knots: KnotRun[];
   layers: number;
   scale: number;
   shift: number;
@@ -47,14 +50,17 @@ const HEAD = 3;
 const MOST_LAYERS = 4;
 /** Added to the shift of a setup whose blocks are bent. */
 const BENT = 16;
-/** First byte of a setup of version 3, without and with branches, before a zero; numbers of a branch. */
-const [PLAIN, BRANCHED, BRANCH] = [0x80, 0x81, 5];
+/** First byte of a setup since version 3, before a zero: added to it for branches and for knots. */
+const [MARK, BRANCHED, KNOTTED] = [0x80, 1, 2];
+/** Numbers of a branch and of a run of knots. */
+const [BRANCH, KNOT_RUN] = [5, 2];
 
 export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kernels: Kernels): Setup {
-  const marked = (data[0] === PLAIN || data[0] === BRANCHED) && data[1] === 0;
+  const marked = data[0]! >= MARK && data[0]! < MARK + 4 && data[1] === 0;
   const prior = marked ? priorWithEnds : priorWithoutEnds;
-  const branched = marked && data[0] === BRANCHED;
+  const flags = marked ? data[0]! - MARK : 0;
   const source = new ByteReader(prior.ends ? data.subarray(2) : data);
+  const knots = flags & KNOTTED ? unpackKnots(source.block(), kernels) : [];
   const coded = source.block();
   const classes = classesOf(skeleton, slots);
   const turns = slots.filter((slot): slot is Turn => slot.type === "turn");
@@ -85,12 +91,12 @@ export function unpackSetup(data: Bytes, skeleton: Skeleton, slots: Slot[], kern
     counts.every((c, i) => c >= 0 && c <= 16 * (1 - still[i]!));
   if (!sound) throw corrupt("the codec's setup holds a number out of its range");
   const active = Array.from(still, (s) => s === 0);
-  const rest = branched ? source.block() : source.take(source.left);
+  const rest = flags & BRANCHED ? source.block() : source.take(source.left);
   const moving = (_: unknown, i: number) => active[i]!;
   const links = unpackLinks(rest, counts.filter(moving), classes.filter(moving), prior, kernels);
-  const branches = branched ? unpackBranches(source, eulerItems(slots), kernels) : [];
+  const branches = flags & BRANCHED ? unpackBranches(source, eulerItems(slots), kernels) : [];
   return {
-    prior, branches, unit, hold, lead, layers, scale, shift, bent: bent === 1, forms, active, exponents, offsets, links,
+    prior, branches, unit, hold, lead, knots, layers, scale, shift, bent: bent === 1, forms, active, exponents, offsets, links,
   };
 }
 
@@ -114,12 +120,27 @@ function unpackLinks(
   );
 }
 
-function unpackBranches(source: ByteReader, items: number[][], kernels: Kernels): Branch[] {
+function unpackKnots(data: Bytes, kernels: Kernels): KnotRun[] {
+  const flat = unpackRows(new ByteReader(data), KNOT_RUN, kernels);
+  const runs = Array.from({ length: flat.length / KNOT_RUN }, (_, n) => ({ gap: flat[2 * n]! + 1, count: flat[2 * n + 1]! + 1 }));
+  const frames = runs.reduce((sum, { gap, count }) => sum + gap * count, 0);
+  if (!runs.length || runs.some(({ gap, count }) => gap < 1 || count < 1) || frames >= 2 ** 30)
+    throw corrupt("the codec's setup holds knots out of range");
+  return runs;
+}
+
+/** A varint of the number of rows, then integers, each column with a context of its own. */
+function unpackRows(source: ByteReader, width: number, kernels: Kernels): Int32Array {
   const count = source.varint();
-  if (count > 1024 * (source.left + 1)) throw corrupt("the codec's setup is too short for its branches");
-  const contexts = Array.from({ length: BRANCH * count }, (_, n) => n % BRANCH);
-  const fresh = new Uint32Array(BRANCH * SETUP_BINS).fill(0x80000000);
-  const steps = integers(source.take(source.left), contexts, fresh, kernels);
+  if (count > 1024 * (source.left + 1)) throw corrupt("the codec's setup is too short for what it says to hold");
+  const contexts = Array.from({ length: width * count }, (_, n) => n % width);
+  const fresh = new Uint32Array(width * SETUP_BINS).fill(0x80000000);
+  return integers(source.take(source.left), contexts, fresh, kernels);
+}
+
+function unpackBranches(source: ByteReader, items: number[][], kernels: Kernels): Branch[] {
+  const steps = unpackRows(source, BRANCH, kernels);
+  const count = steps.length / BRANCH;
   const branches: Branch[] = [];
   let at = [0, 0, 0, 0, 0];
   for (let n = 0; n < count; n++) {
