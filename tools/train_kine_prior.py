@@ -91,7 +91,7 @@ def quantised(sources: list[Clip]) -> tuple[list[Segment], Setups]:
             points = ("joints", "shell", "bones")[(number + turn) % 3]
             analysis = analyse(clip, error, points=points, budget=BUDGETS["default"])
             models = segment_models(clip.skeleton, analysis.setup)
-            found += [(models[0], c) for (c,) in quantise(analysis, models, clip.fps)]
+            found += [(models[0], c) for _, (c,) in quantise(analysis, models, clip.fps)]
             setups.append((analysis.setup, rig_of(clip.skeleton)))
     return found, setups
 
