@@ -118,12 +118,13 @@ int32_t kp_kine_decode(const uint8_t *data, size_t size, int32_t *q, size_t fram
                        const int16_t *model, uint32_t ends, uint32_t *states, int32_t *weights, uint8_t *logs,
                        int32_t *runs);
 
-/* Tracks of decoded coefficients, track c in row places[c] of out[rows * frames]; scratch of 2 n + 3 + 2 h + n h
- * doubles, n the longest block and h = (n + 1) / 2. `bent`: blocks begin with a line and a parabola. */
+/* Tracks of decoded coefficients, track c in row places[c] of out[rows * frames], of which frames first..stop-1 are
+ * sure to be filled; scratch of 2 n + 3 + 2 h + n h doubles, n the longest block and h = (n + 1) / 2. `bent`: blocks
+ * begin with a line and a parabola. */
 int32_t kp_kine_synthesise(const int32_t *q, size_t frames, size_t tracks, const uint32_t *lengths, size_t blocks,
                            const double *steps, const double *offsets, const uint32_t *starts,
                            const uint32_t *regressors, const double *weights, const uint32_t *places, uint32_t bent,
-                           double *scratch, size_t scratch_size, double *out);
+                           size_t first, size_t stop, double *scratch, size_t scratch_size, double *out);
 
 /* Channels values[frames * channels] of the first frames of tracks[rows * stride]. turns[turn_count * 13] and
  * rests[turn_count * 4] as pose_turn in kine_pose.c reads them; plain[plain_count * 2] is track and channel,

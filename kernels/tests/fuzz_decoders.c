@@ -234,7 +234,7 @@ static void fuzz_kine(const uint8_t *data, size_t size)
         kp_kine_encode(q, frames, tracks, lengths, blocks, classes, unit, 60, model, ends, states, weights, logs, runs, out,
                        300, &written);
         kp_kine_synthesise(q, frames, tracks, lengths, blocks, steps, offsets, starts, regressors, links, places, next(2),
-                           scratch, scratch_size, rows);
+                           next((uint32_t)frames + 2), next((uint32_t)frames + 2), scratch, scratch_size, rows);
     }
     if (tracks)
         kp_kine_pose(rows, frames, frames, tracks + 1, turns, rests, tracks / 3, NULL, NULL, 0, 57.3, next(2), values);

@@ -150,8 +150,8 @@ def kine_jobs() -> list[Job]:
     tracks = np.zeros((len(synthesis.places) + len(synthesis.still), frames))
     levels = (coefficients.levels, *coefficients.levels.shape, coefficients.lengths, len(coefficients.lengths))
     numbers = (synthesis.steps, synthesis.moving_offsets, *prediction, synthesis.places)
-    for bent in (0, 1):
-        jobs.append(Job("kp_kine_synthesise", (*levels, *numbers, bent, scratch, len(scratch), tracks)))
+    for bent, first in ((0, 0), (1, 0), (1, frames // 2)):
+        jobs.append(Job("kp_kine_synthesise", (*levels, *numbers, bent, first, frames, scratch, len(scratch), tracks)))
     turned, values = RNG.normal(0, 2, tracks.shape), np.zeros((frames, channels))
     for form in range(5):
         turns = tables.turns.copy()

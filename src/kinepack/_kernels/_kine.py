@@ -120,16 +120,21 @@ def kine_synthesise(
     places: NDArray[np.uint32],
     bent: bool,
     out: NDArray[np.float64],
+    window: tuple[int, int] | None = None,
 ) -> None:
-    """Writes track c to row places[c] of `out` [rows, frames]; `bent` blocks begin with a line and a parabola."""
+    """Writes track c to row places[c] of `out` [rows, frames], at least the frames of the window (start, stop).
+
+    `bent` blocks begin with a line and a parabola.
+    """
     frames, tracks = coefficients.levels.shape
+    first, stop = window or (0, frames)
     longest = int(coefficients.lengths.max(initial=1))
     half = (longest + 1) // 2
     scratch = np.empty(2 * longest + 3 + 2 * half + longest * half, np.float64)
     status = lib.kp_kine_synthesise(
         pointer(coefficients.levels), frames, tracks, pointer(coefficients.lengths), len(coefficients.lengths),
         pointer(steps), pointer(offsets), pointer(prediction.starts), pointer(prediction.regressors),
-        pointer(prediction.weights), pointer(places), bent, pointer(scratch), len(scratch), pointer(out),
+        pointer(prediction.weights), pointer(places), bent, first, stop, pointer(scratch), len(scratch), pointer(out),
     )  # fmt: skip
     check(status, "kine synthesis")
 

@@ -163,7 +163,7 @@ class Synthesis implements Decoder {
     k.call(
       "kp_kine_synthesise", "a segment",
       levels, frames, tracks, lengths, blockCount, ...shapes, links, places,
-      Number(this.setup.bent), scratch, scratchSize, out,
+      Number(this.setup.bent), 0, frames, scratch, scratchSize, out,
     );
     return out;
   }

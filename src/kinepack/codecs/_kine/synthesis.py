@@ -80,6 +80,7 @@ class Synthesis:
             out[:] = values[start - first :]
             return
         coefficients, skipped = self._coefficients(layers, count).between(start - first, start - first + len(out))
+        low = start - first - skipped
         tracks = np.empty((len(self.places) + len(self.still), len(coefficients.levels)))
         tracks[self.still] = self.still_values
         kine_synthesise(
@@ -90,8 +91,9 @@ class Synthesis:
             places=self.places,
             bent=self.bent,
             out=tracks,
+            window=(low, low + len(out)),
         )
-        kine_pose(tracks, self.tables, out=out, first=start - first - skipped, continuous=self.legacy)
+        kine_pose(tracks, self.tables, out=out, first=low, continuous=self.legacy)
         if self.anchored:
             kine_branches(out, self.anchored.within(start, start + len(out)), self.tables.per_angle)
 
