@@ -164,8 +164,8 @@ int32_t kp_kine_numbers_decode(const uint8_t *data, size_t size, int64_t *number
 int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float *basis, const float *metric,
                         const uint8_t *coupled, size_t group, float lambda, uint32_t sweeps, const float *costs,
                         const uint8_t *classes, uint32_t unit, uint32_t quality, const int16_t *model, float *error,
-                        float *curvature, float *vectors, uint32_t *limits, int32_t *means, int32_t *runs,
-                        uint8_t *logs, int32_t *q);
+                        float *curvature, float *gradient, float *squares, uint32_t *limits, int32_t *means,
+                        int32_t *runs, uint8_t *logs, int32_t *q);
 
 /* ---- MPEG-4 body animation ------------------------------------------------------------------------------------- */
 

@@ -200,14 +200,15 @@ def kine_descend(
     coupled = np.ascontiguousarray((metric != 0).any(axis=-1), np.uint8)
     levels = np.empty((rows, tracks), np.int32)
     error, curvature = np.empty((2, tracks, rows), np.float32)
-    vectors, means = np.empty(2 * rows, np.float32), np.empty(rows, np.int32)
+    gradient, means = np.empty(rows, np.float32), np.empty(rows, np.int32)
+    squares = np.empty(max(2 * tracks * tracks, 1), np.float32)
     limits, runs = np.empty(max(tracks, 1), np.uint32), np.empty(max(tracks, 1), np.int32)
     logs = np.empty(max(levels.size, 1), np.uint8)
     status = lib.kp_kine_descend(
         pointer(np.ascontiguousarray(wanted)), rows, tracks, _floats(basis), _floats(metric), pointer(coupled),
         group, lagrangian, sweeps, _floats(costs), pointer(model.classes), model.unit,
-        model.quality, _shorts(model.prior.model), _floats(error), _floats(curvature), _floats(vectors),
-        pointer(limits), pointer(means), pointer(runs), pointer(logs), pointer(levels),
+        model.quality, _shorts(model.prior.model), _floats(error), _floats(curvature), _floats(gradient),
+        _floats(squares), pointer(limits), pointer(means), pointer(runs), pointer(logs), pointer(levels),
     )  # fmt: skip
     check(status, "kine quantiser")
     return levels

@@ -33,7 +33,7 @@ from kinepack.transforms.tracks import TurnForm, forward_tracks, slots_of
 
 Array = NDArray[np.float64]
 
-LAGRANGIAN = 0.15
+LAGRANGIAN = 0.12
 """Squared steps that a bit is worth."""
 LARGEST_METRIC = 50_000_000
 """Numbers of the metric that are kept at a time; a longer clip or larger rig has one for more frames together."""
