@@ -28,7 +28,7 @@ def _decoded(clip: Clip, spec: str, target: str | None = None) -> Clip:
 
 
 def _largest(metric: str, clip: Clip, copy: Clip) -> float:
-    """In frames and halfway between them, but for steps in which a joint jumps: there chance decides which arc it is."""
+    """In frames and halfway between them, but for jumps, whose arcs are chance."""
     measure, jumps = METRICS[metric].measure, jumps_of(clip)
     return max(measure(clip, copy), measure(with_middles(clip, jumps), with_middles(copy, jumps)))
 
