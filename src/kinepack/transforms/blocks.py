@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 Basis = Callable[[int], NDArray[np.float32]]
 
-BLOCK_UNITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
-"""Block lengths that are tried, in units."""
+LONGEST_BLOCK = 16
+"""Units; a block of one less is only at the end, where it is a longest one cut short."""
 CUT_RATIO, CUT_STEPS = 5.0, 2.0
 """A jump is so much larger than the moves around it, and so many steps a track."""
 BLOCK_BITS = 40.0
@@ -102,9 +102,8 @@ def choose_blocks(
     ends = [min(i * unit * grid, frames) for i in range(-(-frames // (unit * grid)) + 1)]
     least, back = [0.0] + [np.inf] * (len(ends) - 1), [0] * len(ends)
     for stop in range(1, len(ends)):
-        for units in BLOCK_UNITS:
-            start = stop - units // grid
-            if units % grid or start < 0 or units > longest:
+        for start in range(max(0, stop - longest // grid), stop):
+            if (stop - start) * grid == LONGEST_BLOCK - 1 and stop < len(ends) - 1:
                 continue
             part = signal[ends[start] : ends[stop]]
             cost = least[start] + BLOCK_BITS + rate_proxy(basis(len(part)) @ part)

@@ -18,6 +18,7 @@ from kinepack.math.kinematics import forward_kinematics
 from kinepack.model import Clip
 from kinepack.transforms import triangular
 from kinepack.transforms.blocks import (
+    LONGEST_BLOCK,
     bent_basis,
     bent_basis32,
     choose_runs,
@@ -91,7 +92,7 @@ def analyse(
     active = np.ptp(tracks, axis=0) > STILL * steps
     offsets = _offsets(tracks[lead:], steps, active, many=clip.frames > 12 * unit)
     signal = ((tracks - offset_values(offsets, steps, active)) / steps)[:, active]
-    _check_range(signal, 16 * unit)
+    _check_range(signal, LONGEST_BLOCK * unit)
     links = triangular.fit_links(_fixed_blocks(signal[lead:], 8 * unit), SHIFT, most=budget.links)
     residual = triangular.forward(signal, links, SHIFT)
     own, error = np.flatnonzero(active), 2.0 ** (scale / 64)
@@ -128,7 +129,7 @@ def quantise(
     frames, stop = len(analysis.residual), 0
     for own in (group for run in analysis.runs for group in group_blocks(run, segment_frames)):
         at, stop = stop, stop + sum(own)
-        lengths = _closed(own, 16 * analysis.setup.unit) if stop < frames and closes(stop) else own
+        lengths = _closed(own, LONGEST_BLOCK * analysis.setup.unit) if stop < frames and closes(stop) else own
         parts = []
         for length in lengths:
             parts.append(_quantise_block(analysis, models, at, length))
@@ -174,7 +175,8 @@ def _descend(analysis: Analysis, model: SegmentModel, start: int, wanted: Array)
 
 def _longest_block(clip: Clip, unit: int, segment_s: float) -> int:
     """In units: a block may be twice as long as a segment is wished to be, and a little over."""
-    return max(1, min(16, round(2.2 * segment_s * clip.fps / unit))) if segment_s else 16
+    longest = round(2.2 * segment_s * clip.fps / unit) if segment_s else LONGEST_BLOCK
+    return max(1, min(LONGEST_BLOCK, longest))
 
 
 def _lead(clip: Clip, steps: Array) -> int:
