@@ -16,7 +16,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from kinepack._kernels._kine import kine_encode
-from kinepack.codecs._kine.analysis import Budget, analyse, quantise
+from kinepack.codecs._kine.analysis import Budget, Way, analyse, distortion, quantise, rate_cost
 from kinepack.codecs._kine.branches import find_branches
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
 from kinepack.codecs._kine.exact import encode_exact, exact_synthesis_of
@@ -35,7 +35,7 @@ from kinepack.codecs.base import (
     runs_in,
     width_of,
 )
-from kinepack.entropy.kine_setup import MOST_LAYERS, pack_setup
+from kinepack.entropy.kine_setup import MOST_LAYERS, KineSetup, pack_setup
 from kinepack.errors import Corrupt
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, Model, Skeleton
@@ -43,10 +43,13 @@ from kinepack.params import param
 from kinepack.transforms.held import Hold, find_hold
 from kinepack.transforms.knots import Knots, Timing, find_knots, keys_of
 
+BASES = (False, True)
+LINKS = ((5, 14.0), (7, 16.0), (5, 9.0), (5, 24.0))
+"""Digits of weights, and what a link must save."""
 BUDGETS = {
     "fast": Budget(sweeps=1, grid=4, links=3),
-    "default": Budget(sweeps=8, grid=1, links=6),
-    "best": Budget(sweeps=20, grid=1, links=8),
+    "default": Budget(sweeps=8, grid=1, links=6, ways=tuple(Way(bent) for bent in BASES)),
+    "best": Budget(sweeps=16, grid=1, links=8, ways=tuple(Way(bent, *links) for links in LINKS for bent in BASES)),
 }
 PEAK_ROUNDS = 3
 
@@ -117,24 +120,38 @@ class Kine(Codec):
     def _encode(
         self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, progress: Progress | None = None
     ) -> Stream:
-        """The keys `thin` of a source, given where errors weigh more."""
-        budget = BUDGETS[self.effort]
-        analysis = analyse(
-            thin, self.error, points=self.points, budget=budget, emphasis=emphasis, segment_s=self.segment_s
-        )
-        hold, knots = (Hold(), timing.runs) if isinstance(timing, Knots) else (timing, ())
-        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, knots=knots, layers=self.layers)
-        models = segment_models(source.skeleton, setup)
-        segments, first = [], 0
-        for key, layers in quantise(analysis, models, self.segment_s * thin.fps, progress, timing.closes):
-            stop = min(int(timing.start_of(key)), source.frames)
-            for layer, (coefficients, model) in enumerate(zip(layers, models, strict=True)):
-                segments.append(Segment(first, stop - first, kine_encode(coefficients, model), layer))
-            first = stop
+        """The keys `thin` of a source, given where errors weigh more, in the cheapest of the effort's ways."""
+        tries = []
+        ways = BUDGETS[self.effort].ways
+        for number, way in enumerate(ways):
+            report = progress and _share_of(progress, number, len(ways))
+            tries.append(self._written(source, thin, timing, emphasis, way, report))
+        _, setup, segments = min(tries, key=lambda found: found[0])
         stream = Stream(source.skeleton, source.frames, source.frame_time, b"", segments, source.name)
         copy = source.with_values(_values(stream, Synthesis(source.skeleton, setup), 0, source.frames))
         setup = dataclasses.replace(setup, branches=find_branches(thin, keys_of(copy, timing).values))
         return dataclasses.replace(stream, setup=pack_setup(setup, rig_of(source.skeleton)))
+
+    def _written(
+        self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, way: Way, progress: Progress | None
+    ) -> tuple[float, KineSetup, list[Segment]]:
+        """What one way costs in rate and distortion, and its stream."""
+        points, budget = self.points, BUDGETS[self.effort]
+        analysis = analyse(
+            thin, self.error, points=points, budget=budget, way=way, emphasis=emphasis, segment_s=self.segment_s
+        )
+        hold, knots = (Hold(), timing.runs) if isinstance(timing, Knots) else (timing, ())
+        setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, knots=knots, layers=self.layers)
+        models = segment_models(source.skeleton, setup)
+        cost = rate_cost(len(pack_setup(setup, rig_of(source.skeleton))))
+        segments, first, start = [], 0, 0
+        for key, layers in quantise(analysis, models, self.segment_s * thin.fps, progress, timing.closes):
+            stop = min(int(timing.start_of(key)), source.frames)
+            parts = [kine_encode(coefficients, model) for coefficients, model in zip(layers, models, strict=True)]
+            segments += [Segment(first, stop - first, part, layer) for layer, part in enumerate(parts)]
+            cost += distortion(analysis, start, layers) + rate_cost(sum(map(len, parts)))
+            first, start = stop, key
+        return cost, setup, segments
 
     def for_metric(self, metric: str) -> Kine:
         """These settings with the points and norm that a target of this metric is about, unless they were chosen."""
@@ -152,6 +169,11 @@ class Kine(Codec):
             return decode_segments(stream, window, limits, lambda run: exact.decode(run.data[0], run.frames, limits))
         start, stop = check_window(stream, window, limits)
         return model_from(stream, _values(stream, synthesis_of(stream.layout, stream.setup), start, stop))
+
+
+def _share_of(progress: Progress, number: int, count: int) -> Progress:
+    """Of the `number`-th of `count` rounds."""
+    return lambda done: progress((number + done) / count)
 
 
 def _values(stream: Stream, synthesis: Synthesis, start: int, stop: int) -> Array:

@@ -18,11 +18,11 @@ Links = list[list[tuple[int, int]]]
 """For each track its regressors: (earlier track, weight in units of 2^-shift, in steps per step)."""
 
 
-def fit_links(coefficients: Array, shift: int, *, most: int = MOST) -> Links:
-    """Greedy choice for [rows, tracks] in steps: a regressor stays while it saves more bits than it costs."""
+def fit_links(coefficients: Array, shift: int, *, most: int = MOST, bits: float = REGRESSOR_BITS) -> Links:
+    """Greedy choice for [rows, tracks] in steps: a regressor stays while it saves more than the `bits` it costs."""
     coefficients = _relevant(coefficients)
     squares = coefficients**2
-    return [_links_of(coefficients, squares, track, shift, most) for track in range(coefficients.shape[1])]
+    return [_links_of(coefficients, squares, track, shift, most, bits) for track in range(coefficients.shape[1])]
 
 
 def _relevant(coefficients: Array, most: int = 4000) -> Array:
@@ -38,11 +38,11 @@ def _bits(residual: Array) -> float:
     return 0.5 * float(np.log2(1 + 3 * residual**2).sum())
 
 
-def _links_of(rows: Array, squares: Array, track: int, shift: int, most: int) -> list[tuple[int, int]]:
+def _links_of(rows: Array, squares: Array, track: int, shift: int, most: int, bits: float) -> list[tuple[int, int]]:
     wanted, chosen = rows[:, track], list[int]()
     best, links = _bits(wanted), list[tuple[int, int]]()
     residual = wanted
-    while track and len(chosen) < most and best > REGRESSOR_BITS:
+    while track and len(chosen) < most and best > bits:
         importance = 1 / (residual**2 + 0.3)
         gains = (importance * residual) @ rows[:, :track]
         energy = importance @ squares[:, :track] + 1e-9
@@ -50,7 +50,7 @@ def _links_of(rows: Array, squares: Array, track: int, shift: int, most: int) ->
         score[chosen] = 0
         candidate = int(np.argmax(score))
         weights, residual = _refit(rows, wanted, [*chosen, candidate], shift)
-        cost = _bits(residual) + REGRESSOR_BITS * len(weights)
+        cost = _bits(residual) + bits * len(weights)
         if cost >= best:
             break
         best, chosen = cost, [*chosen, candidate]

@@ -41,10 +41,21 @@ LARGEST_METRIC = 50_000_000
 STILL = 0.02
 """A track that moves less than this fraction of its step is constant."""
 BENT_HANDICAP = 0.99
-"""What bent blocks must win by."""
-SHIFT = 5
+"""What bent blocks must win by where that is estimated."""
 LARGEST = 7e6
 """Largest coefficient in steps that the quantiser and coder hold."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to write a clip that may or may not be cheaper than another."""
+
+    bent: bool | None = None
+    """Whether blocks are; None to estimate what is cheaper."""
+    shift: int = 5
+    """Binary digits of link weights."""
+    link_bits: float = 14.0
+    """What a link must save."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,8 @@ class Budget:
     """Units between ends of blocks that are tried."""
     links: int
     """Most regressors of a track."""
+    ways: tuple[Way, ...] = (Way(),)
+    """All are coded in full, and the cheapest is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +89,14 @@ class Analysis:
 
 
 def analyse(
-    clip: Clip, error: float, *, points: str, budget: Budget, emphasis: Array | None = None, segment_s: float = 0.0
+    clip: Clip,
+    error: float,
+    *,
+    points: str,
+    budget: Budget,
+    way: Way = Way(),
+    emphasis: Array | None = None,
+    segment_s: float = 0.0,
 ) -> Analysis:
     """`emphasis` [frames, joints] multiplies the weight of each joint's points in each frame."""
     unit = max(1, min(64, round(clip.fps * 2 / 15)))
@@ -93,26 +113,35 @@ def analyse(
     offsets = _offsets(tracks[lead:], steps, active, many=clip.frames > 12 * unit)
     signal = ((tracks - offset_values(offsets, steps, active)) / steps)[:, active]
     _check_range(signal, LONGEST_BLOCK * unit)
-    links = triangular.fit_links(_fixed_blocks(signal[lead:], 8 * unit), SHIFT, most=budget.links)
-    residual = triangular.forward(signal, links, SHIFT)
+    rows = _fixed_blocks(signal[lead:], 8 * unit)
+    links = triangular.fit_links(rows, way.shift, most=budget.links, bits=way.link_bits)
+    residual = triangular.forward(signal, links, way.shift)
     own, error = np.flatnonzero(active), 2.0 ** (scale / 64)
     scaled = metric[np.ix_(own, own)] * (steps[own, None] * steps[own] / error**2)[..., None]
-    bent, runs = _choose_basis(residual.astype(np.float32), unit, budget.grid, _longest_block(clip, unit, segment_s))
+    longest = _longest_block(clip, unit, segment_s)
+    bent, runs = _choose_basis(residual.astype(np.float32), unit, budget.grid, longest, way.bent)
+    moving = active.astype(np.int32)
     return Analysis(
-        dataclasses.replace(setup, active=active.astype(np.int32), offsets=offsets, links=links, bent=bent),
+        dataclasses.replace(setup, active=moving, offsets=offsets, links=links, shift=way.shift, bent=bent),
         residual,
-        triangular.carry_metric(scaled.astype(np.float32), links, SHIFT),
+        triangular.carry_metric(scaled.astype(np.float32), links, way.shift),
         group,
         runs,
         budget,
     )
 
 
-def _choose_basis(residual: NDArray[np.float32], unit: int, grid: int, longest: int) -> tuple[bool, list[list[int]]]:
+def _choose_basis(
+    residual: NDArray[np.float32], unit: int, grid: int, longest: int, bent: bool | None
+) -> tuple[bool, list[list[int]]]:
     """Whether blocks are bent, and their lengths."""
-    plain, runs = choose_runs(residual, unit, grid=grid, longest=longest)
-    bent, bent_runs = choose_runs(residual, unit, grid=grid, longest=longest, basis=bent_basis32)
-    return (True, bent_runs) if bent < BENT_HANDICAP * plain else (False, runs)
+    bits, runs = {}, {}
+    for found, basis in ((False, dct_basis32), (True, bent_basis32)):
+        if bent in (None, found):
+            bits[found], runs[found] = choose_runs(residual, unit, grid=grid, longest=longest, basis=basis)
+    if bent is None:
+        bent = bits[True] < BENT_HANDICAP * bits[False]
+    return bent, runs[bent]
 
 
 def quantise(
@@ -173,6 +202,28 @@ def _descend(analysis: Analysis, model: SegmentModel, start: int, wanted: Array)
     )
 
 
+def rate_cost(size: int) -> float:
+    """What bytes count for beside a distortion."""
+    return 8 * LAGRANGIAN * size
+
+
+def distortion(analysis: Analysis, start: int, layers: list[Coefficients]) -> float:
+    """e'He of a segment from frame `start` on, from all of its layers."""
+    finest = len(layers) - 1
+    levels = np.sum([LAYER_RATIO ** (finest - i) * layer.levels for i, layer in enumerate(layers)], axis=0)
+    result, at = 0.0, 0
+    for length in layers[0].lengths.tolist():
+        basis = bent_basis(length) if analysis.setup.bent else dct_basis(length)
+        place = start + at
+        error = basis.T @ levels[at : at + length] - analysis.residual[place : place + length]
+        for first in range(0, length, analysis.group):
+            part = error[first : first + analysis.group]
+            group = min((place + first + analysis.group // 2) // analysis.group, analysis.metric.shape[2] - 1)
+            result += float(np.vdot(part @ analysis.metric[:, :, group], part))
+        at += length
+    return result
+
+
 def _longest_block(clip: Clip, unit: int, segment_s: float) -> int:
     """In units: a block may be twice as long as a segment is wished to be, and a little over."""
     longest = round(2.2 * segment_s * clip.fps / unit) if segment_s else LONGEST_BLOCK
@@ -210,7 +261,7 @@ def _first_setup(clip: Clip, unit: int, scale: int, forms: list[TurnForm], metri
     return KineSetup(
         unit,
         scale,
-        SHIFT,
+        0,
         np.array([[f.form, f.order] for f in forms], np.int32).reshape(-1, 2),
         nothing,
         np.clip(exponents, -60, 60).astype(np.int32),
