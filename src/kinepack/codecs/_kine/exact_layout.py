@@ -62,15 +62,14 @@ class ExactSynthesis(ABC):
         self.copies = self.take("<u4", int((self.modes == COPY).sum())).astype(np.intp)
         self.constants = self.take("<f8", int((self.modes == CONSTANT).sum()))
 
+    def check_ranges(self, sound: bool) -> None:
+        if not sound:
+            raise Corrupt("the codec's setup holds a number out of its range")
+
     def check(self, sound: bool) -> None:
         places = np.flatnonzero(self.modes == COPY)
-        if (
-            not sound
-            or self._plain
-            or not (self.copies < places).all()
-            or bool((self.modes[self.copies] == COPY).any())
-        ):
-            raise Corrupt("the codec's setup holds a number out of its range")
+        self.check_ranges(sound and not self._plain and bool((self.copies < places).all()))
+        self.check_ranges(not (self.modes[self.copies] == COPY).any())
 
     def decode(self, data: bytes, frames: int, limits: Limits) -> Array:
         """[frames, channels] of one segment."""
