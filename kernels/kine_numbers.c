@@ -8,7 +8,7 @@
  */
 #include "kine_solve.h"
 
-#define EXPERTS 8u /* at most */
+#define EXPERTS 9u /* at most */
 #define SPREADS (2u * EXPERTS)
 #define HISTORY 16u
 #define FAR 60u
@@ -28,6 +28,7 @@
 #define LARGEST ((int64_t)1 << 52)
 #define YOUNG 128u
 #define YOUNG_SWEEPS 4u
+#define YOUNG_SOLVED 160u
 #define TAILS 1025u
 #define ONE ((int64_t)1 << 30)
 #define DYADIC 16u
@@ -65,9 +66,14 @@ typedef struct {
 
 static const outlook swept[6] = {{16, 0, 0, 0, 0, 9, 2}, {1, FAR, 0, 0, 0, 9, 1}, {1, 6, 6, 0, 0, 8, 3},
                                  {1, 6, 0, 0, 0, 5, 3},  {1, 6, 0, 6, 0, 9, 3},   {1, 2, 0, 2, 0, 8, 3}};
-static const outlook solved[8] = {{16, 0, 0, 0, 0, 9, 0}, {1, FAR, 0, 0, 0, 9, 0}, {1, 6, 6, 0, 0, 8, 0},
-                                  {1, 6, 0, 0, 0, 5, 0},  {1, 6, 0, 6, 0, 9, 0},   {1, 2, 0, 2, 0, 8, 0},
-                                  {1, 6, 0, 6, 6, 10, 0}, {2, 12, 2, 0, 0, 7, 0}};
+static const outlook solved[EXPERTS] = {{16, 0, 0, 0, 0, 9, 0}, {1, FAR, 0, 0, 0, 9, 0}, {3, 8, 8, 0, 0, 8, 0},
+                                        {1, 6, 0, 0, 0, 5, 0},  {1, 6, 0, 6, 0, 9, 0},   {1, 2, 0, 2, 0, 8, 0},
+                                        {1, 6, 0, 6, 6, 10, 0}, {2, 12, 2, 0, 0, 7, 0},  {4, 20, 6, 0, 0, 9, 0}};
+
+/* How moves of captured motion go with those before them, in 1/1024: three frames of these begin the first expert. */
+static const int64_t usual[HISTORY + 1] = {1024, 500, 422, 392, 397, 357, 326, 293, 278,
+                                           246,  227, 201, 191, 168, 153, 137, 121};
+#define USUAL ((int64_t)3 << 20)
 
 typedef struct {
     uint32_t order;
@@ -293,6 +299,8 @@ static void learn_solving(number_coder *c, expert *e, const outlook *o, int64_t 
 {
     int32_t x[MOST_FEATURES];
     uint32_t n = e->order, every = n > LARGE ? (credit < -512 ? 16 : 2) : (credit < -512 ? 4 : 1);
+    if (seen < YOUNG_SOLVED)
+        every = every > 8 ? 8 : 1;
     int32_t shift = width_of(largest_of(e, move)) - SOLVED_LARGEST, wanted = width_of(noise) - SOLVED_NOISE;
     shift = wanted > shift ? wanted : shift;
     for (uint32_t i = 0; i < n; i++)
@@ -704,6 +712,16 @@ uint32_t kp_kine_numbers_room(const uint8_t *digits, size_t channels)
     return words < UINT32_MAX ? (uint32_t)words : UINT32_MAX;
 }
 
+static void start_usual(expert *e)
+{
+    for (uint32_t i = 0; i < HISTORY; i++) {
+        for (uint32_t j = 0; j <= i; j++)
+            e->normal[i * HISTORY + j] = USUAL * usual[i - j];
+        e->target[i] = USUAL * usual[i + 1];
+    }
+    e->energy = USUAL * usual[0];
+}
+
 static int64_t *start_experts(const number_coder *c, number_channel *own, size_t at, int64_t *room)
 {
     for (uint32_t i = 0; i < c->experts; i++) {
@@ -716,6 +734,8 @@ static int64_t *start_experts(const number_coder *c, number_channel *own, size_t
         room += n * (n + 2);
         for (size_t j = 0; j < n * (n + 2); j++)
             e->weights[j] = 0;
+        if (c->prior && i == 0)
+            start_usual(e);
         for (size_t j = 0; j < n && !c->prior; j++)
             e->normal[j * (n + 1)] = RIDGE;
     }

@@ -37,8 +37,8 @@ from kinepack.model import Clip
 OUT = Path(__file__).parent.parent / "src/kinepack/codecs/kine_exact_prior.bin"
 BACK, NECK = (6, 7, 8, 9, 10, 11), (15, 16, 17, 18, 19, 20)
 LAWS = {
-    10: (BACK[:4], 3), 11: (BACK[:5], 3), 12: (BACK, 3), 13: (BACK, 3), 14: (BACK, 3),
-    19: (NECK[:4], 3), 20: (NECK[:5], 3), 21: (NECK, 3), 22: (NECK, 3), 23: (NECK, 3),
+    10: (BACK[:4], 4), 11: (BACK[:5], 4), 12: (BACK, 4), 13: (BACK, 4), 14: (BACK, 4),
+    19: (NECK[:4], 4), 20: (NECK[:5], 4), 21: (NECK, 4), 22: (NECK, 4), 23: (NECK, 4),
     34: ((31, 32), 5), 35: ((31, 32), 5), 46: ((43, 44), 5), 47: ((43, 44), 5),
 }  # fmt: skip
 """Channel: from which others, by what degree. Spine, neck, thumbs."""

@@ -40,8 +40,14 @@ SWEPT = (
     Outlook(16, 0, 0, 0, 0, 9, 2), Outlook(1, 60, 0, 0, 0, 9, 1), Outlook(1, 6, 6, 0, 0, 8, 3),
     Outlook(1, 6, 0, 0, 0, 5, 3), Outlook(1, 6, 0, 6, 0, 9, 3), Outlook(1, 2, 0, 2, 0, 8, 3),
 )  # fmt: skip
-SOLVED = (*(o._replace(sweeps=0) for o in SWEPT), Outlook(1, 6, 0, 6, 6, 10), Outlook(2, 12, 2, 0, 0, 7))
-YOUNG, YOUNG_SWEEPS = 128, 4
+SOLVED = (
+    Outlook(16, 0, 0, 0, 0, 9), Outlook(1, 60, 0, 0, 0, 9), Outlook(3, 8, 8, 0, 0, 8),
+    Outlook(1, 6, 0, 0, 0, 5), Outlook(1, 6, 0, 6, 0, 9), Outlook(1, 2, 0, 2, 0, 8),
+    Outlook(1, 6, 0, 6, 6, 10), Outlook(2, 12, 2, 0, 0, 7), Outlook(4, 20, 6, 0, 0, 9),
+)  # fmt: skip
+USUAL = [n * 3 << 20 for n in (1024, 500, 422, 392, 397, 357, 326, 293, 278, 246, 227, 201, 191, 168, 153, 137, 121)]
+"""How moves of captured motion go with those before them: three frames of these begin the first predictor."""
+YOUNG, YOUNG_SWEEPS, YOUNG_SOLVED = 128, 4, 160
 UNIT_BITS, SWEPT_BITS, SOLVED_BITS, PRODUCT_SHIFT = 14, 18, 24, 22
 MOST_SWEPT, MOST_SOLVED, MOST_MOVE, MOST_PLACE = 1 << 21, 1 << 30, 1 << 22, 1 << 26
 SOLVED_LARGEST, SOLVED_NOISE, LARGE = 20, 15, 40
@@ -216,6 +222,9 @@ class _Expert:
         self.weights, self.target, self.energy = [0] * order, [0] * order, 0
         ridge = 0 if own.segment.learned else RIDGE
         self.normal = [[ridge * (i == j) for j in range(order)] for i in range(order)]
+        if own.segment.learned and outlook.own == HISTORY:
+            self.normal = [[USUAL[i - j] for j in range(i + 1)] for i in range(order)]
+            self.target, self.energy = USUAL[1:], USUAL[0]
 
     def look(self, own: _Number) -> None:
         x, before = own.moves[: self.outlook.own], own.before
@@ -256,6 +265,8 @@ class _Expert:
         self.energy += y * y - (self.energy >> forget)
         trusted = credit >= -512
         every = (2 if trusted else 16) if len(x) > LARGE else (1 if trusted else 4)
+        if seen < YOUNG_SOLVED:
+            every = 8 if every > 8 else 1
         if seen % every == 0:
             self.weights = solve(self.normal, self.target, self.energy)
 

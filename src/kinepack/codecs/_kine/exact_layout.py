@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from kinepack.errors import Corrupt
 from kinepack.limits import Limits
+from kinepack.transforms import decimals as decimal
+from kinepack.transforms.decimals import MOST_DECIMALS
 
 Array = NDArray[np.float64]
 
@@ -20,6 +22,8 @@ CONSTANT, DECIMAL, VARYING, RAW, COPY = range(5)
 """VARYING is of versions 1 and 2 only."""
 ODD = 8
 """Added to a mode: some numbers follow apart."""
+NO_DECIMAL, MOST_MANTISSA = 255, 1 << 23
+"""Of odd numbers: marks one that is no decimal; bound of digits without their point."""
 
 
 def coded_channels(modes: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -30,8 +34,39 @@ def with_extras(coded: bytes, raw: Array, odd: NDArray[np.bool_], numbers: Array
     """A segment. Channels that are no decimals follow as float64, then which numbers are odd, then those, deflated."""
     if not raw.shape[1] and not odd.shape[1]:
         return coded
-    plain = raw.T.astype("<f8").tobytes() + np.packbits(odd.T).tobytes() + numbers.T[odd.T].astype("<f8").tobytes()
+    plain = raw.T.astype("<f8").tobytes() + np.packbits(odd.T).tobytes() + pack_odd(numbers.T[odd.T])
     return len(coded).to_bytes(4, "little") + coded + zlib.compress(plain, 9)
+
+
+def pack_odd(numbers: Array) -> bytes:
+    """Decimals of each [n], 255 if it is none of six digits; digits of the others as int32; the rest as float64."""
+    places, mantissas = np.full(len(numbers), NO_DECIMAL, np.uint8), np.zeros(len(numbers), "<i4")
+    for decimals in range(MOST_DECIMALS, -1, -1):
+        scaled = np.rint(numbers * 10.0**decimals)
+        fits = (np.abs(scaled) < MOST_MANTISSA) & (_bits(scaled / 10.0**decimals) == _bits(numbers))
+        places[fits], mantissas[fits] = decimals, scaled[fits]
+    is_decimal = places != NO_DECIMAL
+    planes = mantissas[is_decimal].view(np.uint8).reshape(-1, 4).T[:3]
+    return places.tobytes() + planes.tobytes() + numbers[~is_decimal].astype("<f8").tobytes()
+
+
+def unpack_odd(data: bytes, count: int) -> Array:
+    """Inverse of `pack_odd`."""
+    places = np.frombuffer(data, np.uint8, min(count, len(data)))
+    is_decimal = places != NO_DECIMAL
+    decimals = int(is_decimal.sum())
+    if len(data) != count + 3 * decimals + 8 * (count - decimals) or places[is_decimal].max(initial=0) > MOST_DECIMALS:
+        raise Corrupt("a segment's odd numbers are cut short")
+    planes = np.frombuffer(data, np.uint8, 3 * decimals, count).reshape(3, decimals).astype(np.int32)
+    mantissas = planes[0] | planes[1] << 8 | planes[2].astype(np.int8).astype(np.int32) << 16
+    numbers = np.empty(count)
+    numbers[is_decimal] = decimal.inverse(mantissas.astype(np.int64), places[is_decimal].astype(np.int32))
+    numbers[~is_decimal] = np.frombuffer(data, "<f8", -1, count + 3 * decimals)
+    return numbers
+
+
+def _bits(numbers: Array) -> NDArray[np.int64]:
+    return np.ascontiguousarray(numbers, np.float64).view(np.int64)
 
 
 class ExactSynthesis(ABC):
@@ -95,15 +130,19 @@ class ExactSynthesis(ABC):
             8 * frames * raw_count,
             -(-frames * odd_count // 8),
         )
-        plain = inflate(data[4 + size :], limits.charge("bytes", raw_size + map_size + 8 * frames * odd_count))
+        plain = inflate(data[4 + size :], limits.charge("bytes", raw_size + map_size + 11 * frames * odd_count))
         if len(plain) < raw_size + map_size or size > len(data):
             raise Corrupt("a segment's plain numbers are cut short")
         bits = np.unpackbits(np.frombuffer(plain, np.uint8, map_size, raw_size), count=frames * odd_count)
         odd = bits.reshape(odd_count, frames).astype(bool)
-        if len(plain) != raw_size + map_size + 8 * int(odd.sum()):
-            raise Corrupt("a segment's odd numbers are cut short")
         raw = np.frombuffer(plain, "<f8", frames * raw_count).reshape(raw_count, frames)
-        return data[4 : 4 + size], raw, odd, np.frombuffer(plain, "<f8", -1, raw_size + map_size)
+        return data[4 : 4 + size], raw, odd, self.odd_numbers(plain[raw_size + map_size :], int(odd.sum()))
+
+    def odd_numbers(self, data: bytes, count: int) -> Array:
+        """As they are stored before version 5."""
+        if len(data) != 8 * count:
+            raise Corrupt("a segment's odd numbers are cut short")
+        return np.frombuffer(data, "<f8")
 
 
 def inflate(packed: bytes, limit: int) -> bytes:

@@ -26,6 +26,7 @@ from kinepack.codecs._kine.exact_layout import (
     ExactSynthesis,
     coded_channels,
     inflate,
+    unpack_odd,
 )
 from kinepack.codecs._kine.exact_past import PastSynthesis
 from kinepack.codecs._kine.rigs import AMC, AMC_CHANNELS, NO_RIG
@@ -123,6 +124,9 @@ class LatestSynthesis(ExactSynthesis):
 
     def numbers(self, data: bytes, frames: int, limits: Limits) -> Array:
         return decimal.inverse(kine_numbers_decode(data, frames, self.model, limits), self.places)
+
+    def odd_numbers(self, data: bytes, count: int) -> Array:
+        return unpack_odd(data, count)
 
 
 class DeflatedSynthesis(ExactSynthesis):
