@@ -8,7 +8,7 @@
  */
 #include "kine_solve.h"
 
-#define EXPERTS 9u /* at most */
+#define EXPERTS 11u /* at most */
 #define SPREADS (2u * EXPERTS)
 #define HISTORY 16u
 #define FAR 60u
@@ -23,6 +23,9 @@
 #define PRODUCT_SHIFT 22u
 #define SOLVED_LARGEST 20 /* binary digits of the largest number that is learned from, and of what is expected to be missed */
 #define SOLVED_NOISE 15
+#define STEPS 6u
+#define DECISIONS (1u + 2u * STEPS + 3u * STEPS)
+#define WEIGH_RATE 22u
 #define LARGE 40u /* features that make an expert dear to solve */
 #define RIDGE ((int64_t)1 << 14)
 #define LARGEST ((int64_t)1 << 52)
@@ -68,7 +71,8 @@ static const outlook swept[6] = {{16, 0, 0, 0, 0, 9, 2}, {1, FAR, 0, 0, 0, 9, 1}
                                  {1, 6, 0, 0, 0, 5, 3},  {1, 6, 0, 6, 0, 9, 3},   {1, 2, 0, 2, 0, 8, 3}};
 static const outlook solved[EXPERTS] = {{16, 0, 0, 0, 0, 9, 0}, {1, FAR, 0, 0, 0, 9, 0}, {3, 8, 8, 0, 0, 8, 0},
                                         {1, 6, 0, 0, 0, 5, 0},  {1, 6, 0, 6, 0, 9, 0},   {1, 2, 0, 2, 0, 8, 0},
-                                        {1, 6, 0, 6, 6, 10, 0}, {2, 12, 2, 0, 0, 7, 0},  {4, 20, 6, 0, 0, 9, 0}};
+                                        {1, 6, 0, 6, 6, 10, 0}, {2, 12, 2, 0, 0, 7, 0},  {4, 20, 6, 0, 0, 9, 0},
+                                        {1, 3, 0, 3, 3, 10, 0}, {3, 4, 4, 4, 0, 8, 0}};
 
 /* How moves of captured motion go with those before them, in 1/1024: three frames of these begin the first expert. */
 static const int64_t usual[HISTORY + 1] = {1024, 500, 422, 392, 397, 357, 326, 293, 278,
@@ -119,6 +123,8 @@ typedef struct {
     int32_t *factor;        /* scratch of solving */
     const number_channel *players[ROLES];
     uint32_t first_states[FIRST_STATES];
+    int32_t weights[DECISIONS][1 + EXPERTS]; /* 65536 is one */
+    uint32_t decision;
     int64_t tails[TAILS];
     int64_t shares[SPREADS], scales[SPREADS], places[SPREADS];
     int64_t total;
@@ -382,17 +388,19 @@ static int64_t tail(const int64_t *tails, int64_t z)
     return base - ((base - next) * (z & 31) >> 5);
 }
 
-/* Share of the mixture below the edge under a rank. */
-static int64_t below(const number_coder *c, int64_t rank, uint32_t digits)
+/* Share of the mixture below the edge under a rank, and of each distribution in it. */
+static int64_t below(const number_coder *c, int64_t rank, uint32_t digits, int64_t *parts)
 {
     int64_t edge = value_of(rank - 1, digits) + value_of(rank, digits), sum = 0;
     for (uint32_t i = 0; i < 2 * c->experts; i++) {
-        if (!c->shares[i])
+        parts[i] = 0;
+        if (!c->shares[i] && !c->prior)
             continue;
         int64_t distance = edge - 2 * c->places[i], size = size_of(distance);
         size = size < (int64_t)1 << 49 ? size : (int64_t)1 << 49;
         int64_t part = tail(c->tails, size * 8192 / c->scales[i]);
-        sum += c->shares[i] * (distance < 0 ? part : ONE - part);
+        parts[i] = distance < 0 ? part : ONE - part;
+        sum += c->shares[i] * parts[i];
     }
     return sum;
 }
@@ -506,36 +514,98 @@ static int64_t code_uniform(number_coder *c, int64_t number, int64_t count)
 typedef struct {
     int64_t low, high;           /* ranks: low <= rank < high */
     int64_t below_low, below_high; /* share of the mixture */
+    int64_t parts_low[SPREADS], parts_high[SPREADS];
 } bracket;
+
+/* What the mixture and each expert say of a decision, weighed on a logistic scale: experts that agree count for more
+ * than their mean. */
+typedef struct {
+    int32_t *weights, odds[1 + EXPERTS];
+    uint32_t count, probability;
+} blend;
+
+static void weigh(number_coder *c, blend *m, const bracket *b, const int64_t *parts, uint32_t mixed)
+{
+    int64_t sum = 0;
+    m->weights = c->weights[c->decision < DECISIONS ? c->decision : DECISIONS - 1];
+    m->count = 1 + c->experts;
+    for (uint32_t i = 0; i < m->count; i++) {
+        uint32_t p = mixed;
+        if (i) {
+            uint32_t k = 2 * i - 2;
+            int64_t part = (c->shares[k] + 1) * (b->parts_high[k] - parts[k]) +
+                           (c->shares[k + 1] + 1) * (b->parts_high[k + 1] - parts[k + 1]);
+            int64_t whole = (c->shares[k] + 1) * (b->parts_high[k] - b->parts_low[k]) +
+                            (c->shares[k + 1] + 1) * (b->parts_high[k + 1] - b->parts_low[k + 1]);
+            p = whole > 0 ? probability_of(part, whole) : 32768;
+        }
+        m->odds[i] = kp_stretch(p);
+        sum += (int64_t)m->weights[i] * m->odds[i];
+    }
+    m->probability = kp_squash(kp_floor_shift(sum, 16));
+}
+
+static void correct(blend *m, uint32_t bit)
+{
+    int64_t error = (int64_t)(bit << 16) - m->probability;
+    for (uint32_t i = 0; i < m->count; i++) {
+        int64_t weight = m->weights[i] + kp_floor_shift(m->odds[i] * error, WEIGH_RATE);
+        m->weights[i] = (int32_t)clamp(weight, KP_WEIGHT_LIMIT);
+    }
+}
 
 /* Whether the rank is at least `middle`, which becomes an end of the bracket. */
 static uint32_t split(number_coder *c, bracket *b, int64_t middle, uint32_t digits, int64_t rank)
 {
-    int64_t share = below(c, middle, digits);
-    if (code_with(c, probability_of(b->below_high - share, b->below_high - b->below_low), rank >= middle)) {
-        b->low = middle;
-        b->below_low = share;
-        return 1;
+    int64_t parts[SPREADS], share = below(c, middle, digits, parts);
+    uint32_t p = probability_of(b->below_high - share, b->below_high - b->below_low), bit = rank >= middle;
+    if (c->prior) {
+        blend m;
+        weigh(c, &m, b, parts, p);
+        bit = code_with(c, m.probability, bit);
+        correct(&m, bit);
+    } else {
+        bit = code_with(c, p, bit);
     }
-    b->high = middle;
-    b->below_high = share;
-    return 0;
+    for (uint32_t i = 0; i < 2 * c->experts; i++)
+        *(bit ? b->parts_low + i : b->parts_high + i) = parts[i];
+    *(bit ? &b->low : &b->high) = middle;
+    *(bit ? &b->below_low : &b->below_high) = share;
+    return bit;
+}
+
+static void start_bracket(const number_coder *c, bracket *b, int64_t most)
+{
+    b->low = -most;
+    b->high = most + 1;
+    b->below_low = 0;
+    b->below_high = c->total;
+    for (uint32_t i = 0; i < SPREADS; i++) {
+        b->parts_low[i] = 0;
+        b->parts_high[i] = ONE;
+    }
 }
 
 static int64_t code_rank(number_coder *c, uint32_t digits, int64_t rank)
 {
     int64_t most = rank_of(LARGEST, digits), center = c->places[c->best], step = c->scales[c->best] >> 4;
-    bracket b = {-most, most + 1, 0, c->total};
+    bracket b;
+    start_bracket(c, &b, most);
     int64_t middle = rank_of(center, digits);
     if (middle <= b.low)
         middle = b.low + 1;
+    c->decision = 0;
     uint32_t up = split(c, &b, middle, digits, rank);
+    c->decision = up ? 1 : 1 + STEPS;
     for (step += !step; step < LARGEST; step *= 2) {
         int64_t edge = rank_of(clamp(up ? center + step : center - step, LARGEST), digits);
         if (edge > b.low && edge < b.high && split(c, &b, edge, digits, rank) != up)
             break;
+        if (c->decision % STEPS)
+            c->decision++;
     }
-    for (uint32_t i = 0; i < 3 && b.high - b.low > 1; i++)
+    c->decision = 1 + 2 * STEPS + 3 * ((c->decision - 1) % STEPS);
+    for (uint32_t i = 0; i < 3 && b.high - b.low > 1; i++, c->decision++)
         split(c, &b, b.low + (b.high - b.low) / 2, digits, rank);
     return b.low + code_uniform(c, rank - b.low, b.high - b.low);
 }
@@ -783,6 +853,8 @@ static void find_law(const number_coder *c, number_channel *own, uint32_t role)
 static int32_t start(number_coder *c, number_channel *all, size_t channels, const number_model *model, int64_t *room)
 {
     size_t at = 0, from_end = channels;
+    for (uint32_t i = 0; i < DECISIONS * (1 + EXPERTS); i++)
+        c->weights[i / (1 + EXPERTS)][i % (1 + EXPERTS)] = i % (1 + EXPERTS) ? 0 : 65536;
     c->factor = (int32_t *)(void *)room;
     room += (MOST_FEATURES * MOST_FEATURES + 1) / 2;
     for (uint32_t i = 0; i < ROLES; i++) {

@@ -447,7 +447,6 @@ class _Number:
         most = max(self.credits)
         self.credits = [credit - most for credit in self.credits]
 
-
     def _age(self, spread: int) -> int:
         """How many numbers a spread is the mean of."""
         if not self.segment.learned:

@@ -5,7 +5,6 @@ The setup and how it is read back: exact_numbers.py.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np

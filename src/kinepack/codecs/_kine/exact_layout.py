@@ -42,12 +42,15 @@ def pack_odd(numbers: Array) -> bytes:
     """Decimals of each [n], 255 if it is none of six digits; digits of the others as int32; the rest as float64."""
     places, mantissas = np.full(len(numbers), NO_DECIMAL, np.uint8), np.zeros(len(numbers), "<i4")
     for decimals in range(MOST_DECIMALS, -1, -1):
-        scaled = np.rint(numbers * 10.0**decimals)
-        fits = (np.abs(scaled) < MOST_MANTISSA) & (_bits(scaled / 10.0**decimals) == _bits(numbers))
-        places[fits], mantissas[fits] = decimals, scaled[fits]
+        with np.errstate(over="ignore"):
+            scaled = np.rint(numbers * 10.0**decimals)
+        whole = np.where(np.abs(scaled) < MOST_MANTISSA, scaled, 0).astype(np.int64)
+        fits = _bits(whole / 10.0**decimals) == _bits(numbers)
+        places[fits], mantissas[fits] = decimals, whole[fits]
     is_decimal = places != NO_DECIMAL
     planes = mantissas[is_decimal].view(np.uint8).reshape(-1, 4).T[:3]
-    return places.tobytes() + planes.tobytes() + numbers[~is_decimal].astype("<f8").tobytes()
+    parts = (places, planes, numbers[~is_decimal].astype("<f8"))
+    return b"".join(part.tobytes() for part in parts)
 
 
 def unpack_odd(data: bytes, count: int) -> Array:

@@ -32,7 +32,6 @@ from kinepack.codecs._kine.exact_past import PastSynthesis
 from kinepack.codecs._kine.rigs import AMC, AMC_CHANNELS, NO_RIG
 from kinepack.entropy.kine_exact_prior import exact_prior
 from kinepack.entropy.models import IntegerModel
-from kinepack.errors import Corrupt
 from kinepack.limits import Limits
 from kinepack.transforms import decimals as decimal
 
@@ -104,7 +103,9 @@ class LatestSynthesis(ExactSynthesis):
         )
         rig, rows = int(values[0]), values[1:].reshape(FIELDS, width).astype(np.int64)
         modes, places = rows[0] + DECIMAL, rows[1] + USUAL_DECIMALS
-        self.check_ranges(bool(np.isin(modes, MODES).all()) and 0 <= places.min(initial=0) <= places.max(initial=0) <= 22)
+        self.check_ranges(
+            bool(np.isin(modes, MODES).all()) and 0 <= places.min(initial=0) <= places.max(initial=0) <= 22
+        )
         self.modes = modes.astype(np.uint8)
         self.coded = coded_channels(self.modes)
         self.places = places[self.coded].astype(np.int32)
