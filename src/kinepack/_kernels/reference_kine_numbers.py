@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kinepack._kernels._binding import Buffer
 from kinepack._kernels._kine import DYADIC, NumberModel
-from kinepack._kernels.reference_coders import Decoder, probability, updated
+from kinepack._kernels.reference_coders import Decoder, probability, squash, stretch, updated
 from kinepack.errors import Corrupt
 
 HISTORY = 16
@@ -44,6 +44,7 @@ SOLVED = (
     Outlook(16, 0, 0, 0, 0, 9), Outlook(1, 60, 0, 0, 0, 9), Outlook(3, 8, 8, 0, 0, 8),
     Outlook(1, 6, 0, 0, 0, 5), Outlook(1, 6, 0, 6, 0, 9), Outlook(1, 2, 0, 2, 0, 8),
     Outlook(1, 6, 0, 6, 6, 10), Outlook(2, 12, 2, 0, 0, 7), Outlook(4, 20, 6, 0, 0, 9),
+    Outlook(1, 3, 0, 3, 3, 10), Outlook(3, 4, 4, 4, 0, 8),
 )  # fmt: skip
 USUAL = [n * 3 << 20 for n in (1024, 500, 422, 392, 397, 357, 326, 293, 278, 246, 227, 201, 191, 168, 153, 137, 121)]
 """How moves of captured motion go with those before them: three frames of these begin the first predictor."""
@@ -57,6 +58,8 @@ DYADIC_BITS, DYADIC_UNIT, DYADIC_SHIFT, STATE_RATE = 22, 521102079011, 28, 5
 DYADIC_STATES = 1 + DYADIC_BITS + DYADIC_BITS**2
 FIRST_STATES = 64
 PRIOR_STATES = FIRST_STATES + DYADIC_STATES
+STEPS, WEIGH_RATE, WEIGHT_LIMIT = 6, 22, 1 << 20
+"""Decisions away from the prediction that have weights of their own."""
 LAW_ONE, LAW_WEIGHT_BITS, LAW_MOST, LAW_MOST_PRODUCT, LAW_DECIMALS, ANGLE_BITS = 24, 20, 1 << 28, 1 << 34, 9, 20
 TENS: list[int] = [10**k for k in range(16)]
 TAILS = [(ONE - (i << 45) // isqrt((1024 + i * i) << 30)) // 2 for i in range(1025)]
@@ -88,6 +91,7 @@ class _Segment:
         self.laws = dict(_laws(prior[3 * count :])) if prior else {}
         self.players: dict[int, _Number] = {}
         self.predicted: list[_Number] = []
+        self.weights = [[1 << 16] + [0] * len(SOLVED) for _ in range(1 + 5 * STEPS)]
 
     def add(self, digits: int, scale: int, decimals: int, role: int) -> _Number:
         known = self.learned and role < 64 and decimals <= LAW_DECIMALS
@@ -208,6 +212,14 @@ def _plain(coder: Decoder, width: int) -> int:
         part = min(width, 16)
         value, width = value << part | coder.code_direct(part), width - part
     return value
+
+
+class _End(NamedTuple):
+    """Of the ranks that are left: the rank, and the shares below it of the mixture and of each distribution."""
+
+    rank: int
+    share: int
+    parts: list[int]
 
 
 class _Expert:
@@ -383,39 +395,62 @@ class _Number:
         self.places = [self.experts[i // 2].guess for i in range(len(less))]
         self.scales = [s + (s >> 2) if i % 2 else s for i, s in enumerate(self.spreads)]
 
-    def _below(self, rank: int) -> int:
-        edge, total = value_of(rank - 1, self.digits) + value_of(rank, self.digits), 0
-        for share, place, scale in zip(self.shares, self.places, self.scales, strict=True):
+    def _below(self, rank: int) -> tuple[int, list[int]]:
+        """Share of the mixture below the edge under a rank, and of each distribution in it."""
+        edge = value_of(rank - 1, self.digits) + value_of(rank, self.digits)
+        parts = []
+        for place, scale in zip(self.places, self.scales, strict=True):
             distance = edge - 2 * place
             part = _tail(min(abs(distance), 1 << 49) * 8192 // scale)
-            total += share * (part if distance < 0 else ONE - part)
-        return total
+            parts.append(part if distance < 0 else ONE - part)
+        return sum(share * part for share, part in zip(self.shares, parts, strict=True)), parts
 
     def _rank(self, coder: Decoder) -> int:
-        most = rank_of(LARGEST, self.digits)
-        low, high, below_low, below_high = -most, most + 1, 0, sum(self.shares) * ONE
+        most, count = rank_of(LARGEST, self.digits), len(self.shares)
+        low, high = _End(-most, 0, [0] * count), _End(most + 1, sum(self.shares) * ONE, [ONE] * count)
         center, step = self.places[self.best], max(1, self.scales[self.best] >> 4)
 
-        def split(middle: int) -> int:
-            nonlocal low, high, below_low, below_high
-            share = self._below(middle)
-            bit = coder.code_bit(_chance(below_high - share, below_high - below_low))
-            if bit:
-                low, below_low = middle, share
+        def split(middle: int, decision: int) -> int:
+            nonlocal low, high
+            share, parts = self._below(middle)
+            mixed = _chance(high.share - share, high.share - low.share)
+            if self.segment.learned:
+                bit = self._weighed(coder, decision, [mixed, *self._chances(low, parts, high)])
             else:
-                high, below_high = middle, share
+                bit = coder.code_bit(mixed)
+            if bit:
+                low = _End(middle, share, parts)
+            else:
+                high = _End(middle, share, parts)
             return bit
 
-        up = split(max(rank_of(center, self.digits), low + 1))
+        up = split(max(rank_of(center, self.digits), low.rank + 1), 0)
+        at = 0
         while step < LARGEST:
             edge = rank_of(_clamp(center + step if up else center - step, LARGEST), self.digits)
-            if low < edge < high and split(edge) != up:
+            if low.rank < edge < high.rank and split(edge, 1 + at + (0 if up else STEPS)) != up:
                 break
-            step *= 2
-        for _ in range(3):
-            if high - low > 1:
-                split(low + (high - low) // 2)
-        return low + _uniform(coder, high - low)
+            step, at = 2 * step, min(at + 1, STEPS - 1)
+        for i in range(3):
+            if high.rank - low.rank > 1:
+                split(low.rank + (high.rank - low.rank) // 2, 1 + 2 * STEPS + 3 * at + i)
+        return low.rank + _uniform(coder, high.rank - low.rank)
+
+    def _chances(self, low: _End, parts: list[int], high: _End) -> list[int]:
+        """What each predictor's two distributions say of a decision."""
+        above = [(s + 1) * (h - p) for s, p, h in zip(self.shares, parts, high.parts, strict=True)]
+        within = [(s + 1) * (h - n) for s, n, h in zip(self.shares, low.parts, high.parts, strict=True)]
+        pairs = [(above[i] + above[i + 1], within[i] + within[i + 1]) for i in range(0, len(above), 2)]
+        return [_chance(part, whole) if whole > 0 else 1 << 15 for part, whole in pairs]
+
+    def _weighed(self, coder: Decoder, decision: int, chances: list[int]) -> int:
+        """A bit by what the mixture and the predictors say, weighed on a logistic scale."""
+        weights, odds = self.segment.weights[decision], [stretch(p) for p in chances]
+        p = squash(sum(w * o for w, o in zip(weights, odds, strict=True)) >> 16)
+        bit = coder.code_bit(p)
+        for i, o in enumerate(odds):
+            weights[i] = _clamp(weights[i] + (o * ((bit << 16) - p) >> WEIGH_RATE), WEIGHT_LIMIT)
+        return bit
 
     def _first(self, coder: Decoder) -> int:
         width = self._width(coder) if self.segment.learned else coder.code_direct(6)

@@ -48,7 +48,7 @@ export function readLatest(source: ByteReader, width: number, kernels: Kernels):
   const scales = coded.map((c, n) => scaleSteps[c]! + Math.floor((10 * places[n]!) / 3));
   const rig = values[0]!;
   const roles = Uint8Array.from(coded, (c) => (rig === AMC ? c : NO_ROLE));
-  const model = { digits: Uint8Array.from(digits), scales: Uint8Array.from(scales), decimals: places, roles, prior };
+  const model = { digits: Uint8Array.from(digits), scales: Uint8Array.from(scales), decimals: places, roles, prior: prior as Bytes };
   return {
     modes,
     places,
