@@ -306,7 +306,7 @@ static void learn_solving(number_coder *c, expert *e, const outlook *o, int64_t 
     int32_t x[MOST_FEATURES];
     uint32_t n = e->order, every = n > LARGE ? (credit < -512 ? 16 : 2) : (credit < -512 ? 4 : 1);
     if (seen < YOUNG_SOLVED)
-        every = every > 8 ? 8 : 1;
+        every = 1;
     int32_t shift = width_of(largest_of(e, move)) - SOLVED_LARGEST, wanted = width_of(noise) - SOLVED_NOISE;
     shift = wanted > shift ? wanted : shift;
     for (uint32_t i = 0; i < n; i++)

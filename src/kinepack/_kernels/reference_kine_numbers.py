@@ -278,7 +278,7 @@ class _Expert:
         trusted = credit >= -512
         every = (2 if trusted else 16) if len(x) > LARGE else (1 if trusted else 4)
         if seen < YOUNG_SOLVED:
-            every = 8 if every > 8 else 1
+            every = 1
         if seen % every == 0:
             self.weights = solve(self.normal, self.target, self.energy)
 

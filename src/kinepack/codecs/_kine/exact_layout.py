@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinepack._kernels import encode_varints
 from kinepack.errors import Corrupt
 from kinepack.limits import Limits
 from kinepack.transforms import decimals as decimal
@@ -22,6 +23,7 @@ CONSTANT, DECIMAL, VARYING, RAW, COPY = range(5)
 """VARYING is of versions 1 and 2 only."""
 ODD = 8
 """Added to a mode: some numbers follow apart."""
+RAW_DEFLATE = -15
 NO_DECIMAL, MOST_MANTISSA = 255, 1 << 23
 """Of odd numbers: marks one that is no decimal; bound of digits without their point."""
 
@@ -35,7 +37,8 @@ def with_extras(coded: bytes, raw: Array, odd: NDArray[np.bool_], numbers: Array
     if not raw.shape[1] and not odd.shape[1]:
         return coded
     plain = raw.T.astype("<f8").tobytes() + np.packbits(odd.T).tobytes() + pack_odd(numbers.T[odd.T])
-    return len(coded).to_bytes(4, "little") + coded + zlib.compress(plain, 9)
+    engine = zlib.compressobj(9, wbits=RAW_DEFLATE)
+    return bytes(encode_varints([len(coded)])) + coded + engine.compress(plain) + engine.flush()
 
 
 def pack_odd(numbers: Array) -> bytes:
@@ -75,6 +78,8 @@ def _bits(numbers: Array) -> NDArray[np.int64]:
 class ExactSynthesis(ABC):
     """A lossless stream's setup, turned into arrays once; subclasses read theirs and fill the fields."""
 
+    wbits = zlib.MAX_WBITS
+    """How plain numbers are deflated."""
     modes: NDArray[np.uint8]
     coded: NDArray[np.bool_]
     copies: NDArray[np.intp]
@@ -94,6 +99,10 @@ class ExactSynthesis(ABC):
             raise Corrupt("the codec's setup is cut short")
         part, self._plain = self._plain[:size], self._plain[size:]
         return np.frombuffer(part, dtype)
+
+    def take_rest(self) -> bytes:
+        rest, self._plain = self._plain, b""
+        return rest
 
     def take_repeats(self) -> None:
         """The setup's end: channels that copies repeat, and constants."""
@@ -128,18 +137,20 @@ class ExactSynthesis(ABC):
         raw_count, odd_count = int((self.modes == RAW).sum()), int((self.modes >= ODD).sum())
         if not raw_count and not odd_count:
             return data, np.empty((0, frames)), np.zeros((0, frames), bool), np.empty(0)
-        size, raw_size, map_size = (
-            int.from_bytes(data[:4], "little"),
-            8 * frames * raw_count,
-            -(-frames * odd_count // 8),
-        )
-        plain = inflate(data[4 + size :], limits.charge("bytes", raw_size + map_size + 11 * frames * odd_count))
-        if len(plain) < raw_size + map_size or size > len(data):
+        coded, packed = self.parts(data)
+        raw_size, map_size = 8 * frames * raw_count, -(-frames * odd_count // 8)
+        plain = inflate(packed, limits.charge("bytes", raw_size + map_size + 11 * frames * odd_count), self.wbits)
+        if len(plain) < raw_size + map_size:
             raise Corrupt("a segment's plain numbers are cut short")
         bits = np.unpackbits(np.frombuffer(plain, np.uint8, map_size, raw_size), count=frames * odd_count)
         odd = bits.reshape(odd_count, frames).astype(bool)
         raw = np.frombuffer(plain, "<f8", frames * raw_count).reshape(raw_count, frames)
-        return data[4 : 4 + size], raw, odd, self.odd_numbers(plain[raw_size + map_size :], int(odd.sum()))
+        return coded, raw, odd, self.odd_numbers(plain[raw_size + map_size :], int(odd.sum()))
+
+    def parts(self, data: bytes) -> tuple[bytes, bytes]:
+        """A segment's coded part and its deflated one, as they stand before version 5."""
+        size = int.from_bytes(data[:4], "little")
+        return data[4 : 4 + size], data[4 + size :]
 
     def odd_numbers(self, data: bytes, count: int) -> Array:
         """As they are stored before version 5."""
@@ -148,9 +159,9 @@ class ExactSynthesis(ABC):
         return np.frombuffer(data, "<f8")
 
 
-def inflate(packed: bytes, limit: int) -> bytes:
-    """zlib with an upper bound on what comes out."""
-    engine = zlib.decompressobj()
+def inflate(packed: bytes, limit: int, wbits: int = zlib.MAX_WBITS) -> bytes:
+    """zlib or raw deflate with an upper bound on what comes out."""
+    engine = zlib.decompressobj(wbits)
     try:
         plain = engine.decompress(packed, limit + 1)
     except zlib.error:

@@ -22,10 +22,12 @@ from kinepack.codecs._kine.exact_layout import (
     MARK,
     ODD,
     RAW,
+    RAW_DEFLATE,
     Array,
     ExactSynthesis,
     coded_channels,
     inflate,
+    pack_odd,
     unpack_odd,
 )
 from kinepack.codecs._kine.exact_past import PastSynthesis
@@ -80,7 +82,7 @@ def pack_setup(setup: Setup) -> bytes:
     packed = encode_integers(
         values, _states(), escape=MODEL.escape, contexts=_contexts(rows.shape[1]), mixing=MODEL.mixing
     )
-    return bytes([MARK, LATEST, *encode_varints([len(packed)])]) + packed + setup.constants.astype("<f8").tobytes()
+    return bytes([MARK, LATEST, *encode_varints([len(packed)])]) + packed + pack_odd(setup.constants)
 
 
 def _states() -> NDArray[np.uint32]:
@@ -93,6 +95,8 @@ def _contexts(width: int) -> NDArray[np.int32]:
 
 
 class LatestSynthesis(ExactSynthesis):
+    wbits = RAW_DEFLATE
+
     def __init__(self, data: bytes, width: int) -> None:
         size, used = _size_of(data[2:])
         packed, rest = data[2 + used : 2 + used + size], data[2 + used + size :]
@@ -120,11 +124,15 @@ class LatestSynthesis(ExactSynthesis):
         copies = np.flatnonzero(self.modes == COPY)
         self.copies = (copies - rows[4, copies]).astype(np.intp)
         self.check_ranges(bool((self.copies >= 0).all()))
-        self.constants = self.take("<f8", int((self.modes == CONSTANT).sum()))
+        self.constants = unpack_odd(self.take_rest(), int((self.modes == CONSTANT).sum()))
         self.check(True)
 
     def numbers(self, data: bytes, frames: int, limits: Limits) -> Array:
         return decimal.inverse(kine_numbers_decode(data, frames, self.model, limits), self.places)
+
+    def parts(self, data: bytes) -> tuple[bytes, bytes]:
+        size, used = _size_of(data)
+        return data[used : used + size], data[used + size :]
 
     def odd_numbers(self, data: bytes, count: int) -> Array:
         return unpack_odd(data, count)

@@ -4,7 +4,7 @@ import prior from "../../../../src/kinepack/codecs/kine_exact_prior.bin";
 import { ByteReader, type Bytes, floats64 } from "../../bytes.js";
 import { corrupt } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
-import { COPY, codedOf, DECIMAL, type Layout, MODES, MOST_DECIMALS } from "./exact.js";
+import { CONSTANT, COPY, codedOf, DECIMAL, type Layout, MODES, MOST_DECIMALS } from "./exact.js";
 import { SETUP_BINS } from "./prior.js";
 import { integers } from "./setup.js";
 
@@ -56,6 +56,8 @@ export function readLatest(source: ByteReader, width: number, kernels: Kernels):
     copied: [...modes.keys()].filter((c) => modes[c] === COPY).map((c) => c - distances[c]!),
     numbers: decoding(model, kernels),
     odd: unpackOdd,
+    constants: unpackOdd(source.take(source.left), modes.filter((mode) => mode === CONSTANT).length),
+    latest: true,
   };
 }
 

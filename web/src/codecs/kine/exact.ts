@@ -1,7 +1,7 @@
 // The lossless mode of `kine`: every channel as the decimals it was printed in (docs/codecs/kine.md).
 
 import { ByteReader, type Bytes, floats64 } from "../../bytes.js";
-import { inflateZlib } from "../../deflate.js";
+import { inflateRaw, inflateZlib } from "../../deflate.js";
 import { corrupt, truncated } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
 import type { Decoder, Run } from "../base.js";
@@ -22,6 +22,10 @@ export interface Layout {
   sound: boolean;
   /** What each copy repeats, if that is known already; else it follows. */
   copied?: number[];
+  /** And the constants. */
+  constants?: Float64Array;
+  /** Sizes are varints, and plain numbers raw deflate. */
+  latest?: boolean;
   numbers(data: Bytes, frames: number): BigInt64Array;
   /** So many odd numbers. */
   odd(data: Bytes, count: number): Float64Array;
@@ -54,7 +58,9 @@ export class ExactSynthesis implements Decoder {
     const copying = having((mode) => mode === COPY);
     const { copied } = this.layout;
     this.copies = new Map(copying.map((channel, n) => [channel, copied ? copied[n]! : source.u32()]));
-    this.constants = new Map(having((mode) => mode === CONSTANT).map((channel) => [channel, source.f64()]));
+    const { constants } = this.layout;
+    const still = having((mode) => mode === CONSTANT);
+    this.constants = new Map(still.map((channel, n) => [channel, constants ? constants[n]! : source.f64()]));
     const sound =
       !source.left &&
       this.layout.sound &&
@@ -67,7 +73,7 @@ export class ExactSynthesis implements Decoder {
     const { width } = this;
     const values = new Float64Array(frames * width);
     const extras = this.raw.length || this.odd.length ? new ByteReader(data[0]!) : null;
-    const own = extras ? extras.take(extras.u32()) : data[0]!;
+    const own = extras ? (this.layout.latest ? extras.block() : extras.take(extras.u32())) : data[0]!;
     this.decimals(this.layout.numbers(own, frames), frames, values);
     if (extras) this.plain(extras.take(extras.left), frames, values);
     for (let t = 0; t < frames; t++) {
@@ -90,7 +96,8 @@ export class ExactSynthesis implements Decoder {
   private plain(packed: Bytes, frames: number, values: Float64Array): void {
     const rawSize = 8 * frames * this.raw.length;
     const mapSize = Math.ceil((frames * this.odd.length) / 8);
-    const plain = inflateZlib(packed, rawSize + mapSize + 11 * frames * this.odd.length);
+    const inflate = this.layout.latest ? inflateRaw : inflateZlib;
+    const plain = inflate(packed, rawSize + mapSize + 11 * frames * this.odd.length);
     if (plain.length < rawSize + mapSize) throw truncated("a segment's plain numbers are cut short");
     const raw = floats64(plain.subarray(0, rawSize));
     this.raw.forEach((channel, n) => {
