@@ -94,6 +94,6 @@ $(WASM_STAMP):
 $(WASM): $(wildcard kernels/*.c kernels/*.h kernels/include/*.h) kernels/build_wasm.py $(WASM_STAMP)
 	build/wasm-env/bin/python kernels/build_wasm.py $@
 
-$(PLAYER): $(WEB_SOURCES) $(WASM) $(WEB_STAMP) $(wildcard src/kinepack/codecs/kine_prior*.bin) \
+$(PLAYER): $(WEB_SOURCES) $(WASM) $(WEB_STAMP) $(wildcard src/kinepack/codecs/kine_*prior*.bin) \
 	src/kinepack/container/skeletons.txt
 	cd web && node build.mjs

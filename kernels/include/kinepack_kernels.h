@@ -153,12 +153,16 @@ int32_t kp_kine_exact_decode(const uint8_t *data, size_t size, int64_t *n, uint8
 
 /* Lossless since version 3: whole numbers [frames, channels] of at most 2^52 in size. `digits` [channels]: 0 any
  * number, up to 15 so many significant digits, plus 16 multiples of 2^-68 rad printed so. `scales` [channels]: log2 of a
- * typical move, 0 to 40. `room`: as many words as kp_kine_numbers_room says; UINT32_MAX: too many channels. */
+ * typical move, 0 to 40. `prior`: the table of docs/codecs/kine.md, or NULL for streams before version 5, which ignore
+ * `decimals` [channels] (of degrees) and `roles` [channels] (which channel of a known rig each is; 255 for none).
+ * `room`: as many words as kp_kine_numbers_room says; UINT32_MAX: too many channels. */
 uint32_t kp_kine_numbers_room(const uint8_t *digits, size_t channels);
 int32_t kp_kine_numbers_encode(int64_t *numbers, size_t frames, size_t channels, const uint8_t *digits,
-                               const int8_t *scales, int64_t *room, uint8_t *out, size_t capacity, size_t *size);
+                               const int8_t *scales, const uint8_t *decimals, const uint8_t *roles,
+                               const uint8_t *prior, int64_t *room, uint8_t *out, size_t capacity, size_t *size);
 int32_t kp_kine_numbers_decode(const uint8_t *data, size_t size, int64_t *numbers, size_t frames, size_t channels,
-                               const uint8_t *digits, const int8_t *scales, int64_t *room);
+                               const uint8_t *digits, const int8_t *scales, const uint8_t *decimals,
+                               const uint8_t *roles, const uint8_t *prior, int64_t *room);
 
 /* Rate-distortion quantiser of one block (kine_descent.c). */
 int32_t kp_kine_descend(const double *y, size_t rows, size_t tracks, const float *basis, const float *metric,

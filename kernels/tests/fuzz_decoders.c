@@ -251,7 +251,8 @@ static void fuzz_kine(const uint8_t *data, size_t size)
 }
 
 /* Numbers up to the largest, jumping between extremes, and a damaged copy of their stream. */
-static void fuzz_numbers(size_t frames, size_t channels, const uint8_t *digits, const int8_t *scales, int64_t *room)
+static void fuzz_numbers(size_t frames, size_t channels, const uint8_t *digits, const int8_t *scales,
+                         const uint8_t *decimals, const uint8_t *roles, const uint8_t *prior, int64_t *room)
 {
     const int64_t largest = (int64_t)1 << 52;
     size_t capacity = 16 * (frames * channels + 1), written = 0;
@@ -263,12 +264,31 @@ static void fuzz_numbers(size_t frames, size_t channels, const uint8_t *digits, 
             grid *= 10;
         numbers[i] = digits[i % channels] > 16 ? 0 : (next(2) ? 1 : -1) * (digits[i % channels] ? grid : size);
     }
-    int32_t status = kp_kine_numbers_encode(numbers, frames, channels, digits, scales, room, out, capacity, &written);
+    int32_t status = kp_kine_numbers_encode(numbers, frames, channels, digits, scales, decimals, roles, prior, room, out,
+                                            capacity, &written);
     if (status == KP_OK && written) {
         out[next((uint32_t)written)] ^= (uint8_t)(1u << next(8));
-        kp_kine_numbers_decode(out, written, numbers, frames, channels, digits, scales, room);
+        kp_kine_numbers_decode(out, written, numbers, frames, channels, digits, scales, decimals, roles, prior, room);
     }
     free(numbers), free(out);
+}
+
+/* A prior of states at random and two laws with weights at random. */
+static uint8_t *some_prior(void)
+{
+    static const uint8_t laws[2][8] = {{2, 2, 3, 9, 0, 1}, {3, 3, 2, 9, 0, 1, 2}};
+    const size_t states = 3 * (64 + 1 + 22 + 22 * 22);
+    uint8_t *prior = buffer(states + 1 + 2 * (8 + 36), 1), *p = prior + states;
+    for (size_t i = 0; i < states; i++)
+        prior[i] = (uint8_t)next(256);
+    *p++ = 2;
+    for (int n = 0; n < 2; n++) {
+        for (int i = 0; i < 4 + laws[n][1]; i++)
+            *p++ = laws[n][i];
+        for (int i = 0; i < 36; i++)
+            *p++ = (uint8_t)next(256);
+    }
+    return prior;
 }
 
 /* The two lossless coders of `kine` on noise. */
@@ -277,6 +297,7 @@ static void fuzz_exact(const uint8_t *data, size_t size)
     size_t frames = next(40), channels = next(20) ? next(5) : next(70);
     int64_t *numbers = buffer(frames * channels, 8);
     uint8_t *powers = buffer(frames * channels, 1), *varies = buffer(channels, 1), *digits = buffer(channels, 1);
+    uint8_t *decimals = buffer(channels, 1), *roles = buffer(channels, 1), *prior = some_prior();
     int8_t *scales = buffer(channels, 1);
     int32_t *taps = buffer(8 * channels, 4);
     uint32_t *starts = buffer(channels + 1, 4), *states = buffer(kp_kine_exact_states(), 4);
@@ -286,6 +307,8 @@ static void fuzz_exact(const uint8_t *data, size_t size)
         varies[c] = (uint8_t)next(2);
         digits[c] = (uint8_t)(next(300) == 0 ? next(256) : next(4) ? next(16) : 17 + next(15));
         scales[c] = (int8_t)(next(300) == 0 ? next(256) : next(41));
+        decimals[c] = (uint8_t)next(12);
+        roles[c] = (uint8_t)(next(8) ? c : next(256));
         starts[c + 1] = starts[c] + (c > 0);
         links[starts[c]] = (kp_exact_link){(int32_t)next((uint32_t)c + 1), (int32_t)next(64) - 32, (int32_t)next(12)};
         for (int i = 0; i < 8; i++)
@@ -293,10 +316,11 @@ static void fuzz_exact(const uint8_t *data, size_t size)
     }
     kp_kine_exact_decode(data, size, numbers, powers, frames, channels, taps, varies, starts, links, states, history);
     int64_t *room = buffer(kp_kine_numbers_room(digits, channels), 8);
-    kp_kine_numbers_decode(data, size, numbers, frames, channels, digits, scales, room);
-    fuzz_numbers(frames, channels, digits, scales, room);
+    kp_kine_numbers_decode(data, size, numbers, frames, channels, digits, scales, decimals, roles, NULL, room);
+    kp_kine_numbers_decode(data, size, numbers, frames, channels, digits, scales, decimals, roles, prior, room);
+    fuzz_numbers(frames, channels, digits, scales, decimals, roles, next(4) ? prior : NULL, room);
     free(numbers), free(powers), free(varies), free(digits), free(scales), free(taps), free(starts), free(states);
-    free(history), free(links), free(room);
+    free(history), free(links), free(room), free(decimals), free(roles), free(prior);
 }
 
 int main(int argc, char **argv)

@@ -20,6 +20,7 @@ from kinepack._kernels._mesh import mesh_influence, mesh_predictors, mesh_quanti
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.synthesis import Synthesis, segment_models
 from kinepack.codecs.kine import BUDGETS
+from kinepack.entropy.kine_exact_prior import exact_prior
 from kinepack.entropy.models import BinaryModel, IntegerModel
 from kinepack.samples import fish
 from kinepack.testing import awkward_clips
@@ -187,7 +188,9 @@ def exact_jobs() -> list[Job]:
     digits, scales = np.array([0, 6, 0], np.uint8), np.array([9, 9, 9], np.int8)
     room = Scratch(int(lib.kp_kine_numbers_room(ffi.from_buffer("uint8_t[]", digits), channels)))
     out = np.zeros(4000, np.uint8)
-    shape = (frames, channels, digits, scales, room)
+    decimals, roles = np.array([3, 4, 3], np.uint8), np.array([31, 32, 34], np.uint8)
+    prior = np.frombuffer(exact_prior(), np.uint8)
+    shape = (frames, channels, digits, scales, decimals, roles, prior, room)
     noise = RNG.integers(0, 256, 500).astype(np.uint8)
     return [
         Job("kp_kine_numbers_encode", (numbers, *shape, out, len(out), Size())),

@@ -21,14 +21,16 @@ from kinepack._kernels._kine import (
     kine_synthesise,
 )
 from kinepack._kernels.reference_kine import decode_segment
-from kinepack._kernels.reference_kine_numbers import decode_numbers
+from kinepack._kernels.reference_kine_numbers import decode_numbers, solve
 from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.branches import euler_items, toward
 from kinepack.codecs._kine.emphasis import planted
+from kinepack.codecs._kine.exact_layout import pack_odd, unpack_odd
 from kinepack.codecs._kine.synthesis import rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import codec_from_spec
 from kinepack.codecs.kine import BUDGETS, Kine
+from kinepack.entropy.kine_exact_prior import exact_prior
 from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
 from kinepack.errors import BitstreamError, LimitExceeded
@@ -329,7 +331,8 @@ def test_rounding_noise_is_known_for_what_it_is() -> None:
     assert decimals.dyadic(np.array([float(f"{v:.6g}") for v in values * 1.2345])) is None
 
 
-def test_lossless_numbers_decode_like_their_oracle() -> None:
+@pytest.mark.parametrize("prior", [exact_prior(), b""], ids=["latest", "before version 5"])
+def test_lossless_numbers_decode_like_their_oracle(prior: bytes) -> None:
     rng = np.random.default_rng(6)
     moves = np.cumsum(rng.normal(size=(30, 9)), axis=0) * [1, 30, 1000, 0.1, 1, 1e5, 40, 1, 7]
     moves[:, 2] = 2 * moves[:, 0] + moves[:, 1] ** 2
@@ -340,10 +343,28 @@ def test_lossless_numbers_decode_like_their_oracle() -> None:
     assert noise is not None
     numbers[:, 7] = noise.numbers
     digits = np.array([0, 0, 0, 0, 0, 0, 3, 22, 0], np.uint8)
-    model = NumberModel(digits, np.array([7, 12, 16, 3, 7, 23, 12, 0, 9], np.int8))
+    decimals_of = np.array([4, 4, 4, 2, 11, 5, 3, 22, 3], np.uint8)
+    roles = np.array([31, 32, 34, 35, 36, 37, 38, 39, 255], np.uint8)
+    model = NumberModel(digits, np.array([7, 12, 16, 3, 7, 23, 12, 0, 9], np.int8), decimals_of, roles, prior)
     data = kine_numbers_encode(numbers, model)
     assert np.array_equal(kine_numbers_decode(data, 30, model, DEFAULT_LIMITS), numbers)
     assert np.array_equal(decode_numbers(data, 30, model), numbers)
+
+
+def test_weights_solve_their_equations() -> None:
+    rng = np.random.default_rng(7)
+    x = np.rint(rng.normal(size=(400, 5)) * [200000, 300000, 50000, 900000, 400000]).astype(np.int64)
+    wanted = np.array([0.5, -1.25, 3.0, 0.01, 0.0])
+    y = np.rint(x @ wanted).astype(np.int64)
+    found = np.array(solve((x.T @ x).tolist(), (x.T @ y).tolist(), int(y @ y))) / 2**24
+    assert np.allclose(found, wanted, atol=2e-3)
+
+
+def test_odd_numbers_are_kept() -> None:
+    numbers = np.array([-4.77083e-14, 1.5, -0.0, np.pi, 1e300, 83.2, -1e-22, np.nan, 8388607.0])
+    packed = pack_odd(numbers)
+    assert unpack_odd(packed, len(numbers)).tobytes() == numbers.tobytes()
+    assert len(packed) < 8 * len(numbers)
 
 
 def test_links_undo_what_they_predict() -> None:

@@ -280,9 +280,15 @@ class NumberModel(NamedTuple):
     """[channels] significant digits that numbers are printed with, 0 for all; DYADIC more for rounding noise."""
     scales: NDArray[np.int8]
     """[channels] log2 of a typical move."""
+    decimals: NDArray[np.uint8]
+    """[channels]"""
+    roles: NDArray[np.uint8]
+    """[channels] which channel of a known rig it is, or NO_ROLE."""
+    prior: bytes
+    """What is known before the first number; none for streams before version 5."""
 
 
-DYADIC = 16
+DYADIC, NO_ROLE = 16, 255
 
 
 def kine_numbers_encode(numbers: NDArray[np.int64], model: NumberModel) -> bytes:
@@ -294,10 +300,9 @@ def kine_numbers_encode(numbers: NDArray[np.int64], model: NumberModel) -> bytes
     def call(out: object, capacity: int, size: object) -> int:
         return int(
             lib.kp_kine_numbers_encode(
-                _longs(numbers), frames, channels, pointer(model.digits), _bytes(model.scales), _longs(room),
-                out, capacity, size,
+                _longs(numbers), frames, channels, *_number_arguments(model), _longs(room), out, capacity, size
             )
-        )  # fmt: skip
+        )
 
     return encode_growing("kine exact segment", 256 + 4 * numbers.size, call)
 
@@ -309,10 +314,15 @@ def kine_numbers_decode(data: Buffer, frames: int, model: NumberModel, limits: L
     limits.charge("bytes", 8 * words)
     numbers, room = np.empty((frames, channels), np.int64), np.empty(words, np.int64)
     status = lib.kp_kine_numbers_decode(
-        source, size, _longs(numbers), frames, channels, pointer(model.digits), _bytes(model.scales), _longs(room)
+        source, size, _longs(numbers), frames, channels, *_number_arguments(model), _longs(room)
     )
     check(status, "kine exact segment")
     return numbers
+
+
+def _number_arguments(model: NumberModel) -> tuple[object, ...]:
+    prior = ffi.from_buffer("uint8_t[]", model.prior) if model.prior else ffi.NULL
+    return pointer(model.digits), _bytes(model.scales), pointer(model.decimals), pointer(model.roles), prior
 
 
 def _numbers_room(model: NumberModel) -> int:

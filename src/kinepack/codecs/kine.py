@@ -19,8 +19,9 @@ from kinepack._kernels._kine import kine_encode
 from kinepack.codecs._kine.analysis import Budget, Way, analyse, distortion, quantise, rate_cost
 from kinepack.codecs._kine.branches import find_branches
 from kinepack.codecs._kine.emphasis import Array, first_emphasis, peak_emphasis
-from kinepack.codecs._kine.exact import encode_exact, exact_synthesis_of
+from kinepack.codecs._kine.exact import encode_exact
 from kinepack.codecs._kine.exact_layout import MARK
+from kinepack.codecs._kine.exact_numbers import exact_synthesis_of
 from kinepack.codecs._kine.loops import TRIES, is_loop, seam_and_inside, with_ends
 from kinepack.codecs._kine.synthesis import Synthesis, rig_of, segment_models, synthesis_of
 from kinepack.codecs.base import (
@@ -59,7 +60,7 @@ class Kine(Codec):
     """Rate-distortion optimised tracks with the whole body in the loop."""
 
     id: ClassVar[str] = "kine"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     title: ClassVar[str] = "body-aware transform coding of skeletal motion"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
 

@@ -1,6 +1,6 @@
 // Lossless streams of versions 1 and 2 of `kine`: sent taps and links instead of learning predictors.
 
-import type { ByteReader, Bytes } from "../../bytes.js";
+import { type ByteReader, type Bytes, floats64 } from "../../bytes.js";
 import { corrupt } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
 import { codedOf, CONSTANT, COPY, DECIMAL, type Layout, ODD, RAW, VARYING } from "./exact.js";
@@ -45,7 +45,7 @@ export function readPast(source: ByteReader, width: number, kernels: Kernels): L
       const power = kernels.view(Uint8Array, powers, frames * count);
       return kernels.view(BigInt64Array, mantissas, frames * count).map((n, i) => n * POWERS[power[i]!]!);
     });
-  return { modes, places: Uint8Array.from(coded, (channel) => all[channel]!), sound, numbers };
+  return { modes, places: Uint8Array.from(coded, (channel) => all[channel]!), sound, numbers, odd: floats64 };
 }
 
 /** [links * 3]: earlier channel, weight, shift that puts both channels' scales right. */

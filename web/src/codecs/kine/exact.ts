@@ -1,18 +1,18 @@
 // The lossless mode of `kine`: every channel as the decimals it was printed in (docs/codecs/kine.md).
 
 import { ByteReader, type Bytes, floats64 } from "../../bytes.js";
-import { inflateZlib } from "../../deflate.js";
+import { inflateRaw, inflateZlib } from "../../deflate.js";
 import { corrupt, truncated } from "../../errors.js";
 import type { Kernels } from "../../kernels.js";
 import type { Decoder, Run } from "../base.js";
+import { readDeflated, readLatest } from "./exact-numbers.js";
 import { readPast } from "./exact-past.js";
 
 /** First byte of the setup; a lossy setup never starts with it. */
 export const MARK = 0;
 export const [CONSTANT, DECIMAL, VARYING, RAW, COPY, ODD] = [0, 1, 2, 3, 4, 8];
-const MODES = [CONSTANT, DECIMAL, RAW, COPY, DECIMAL + ODD];
+export const MODES = [CONSTANT, DECIMAL, RAW, COPY, DECIMAL + ODD];
 export const MOST_DECIMALS = 22;
-const [DYADIC, MOST_DIGITS, MOST_SCALE] = [16, 15, 40];
 
 /** What a setup says of its channels, and how whole numbers [frames, coded channels] are read from a segment. */
 export interface Layout {
@@ -20,7 +20,15 @@ export interface Layout {
   /** Decimals of each coded channel. */
   places: Uint8Array;
   sound: boolean;
+  /** What each copy repeats, if that is known already; else it follows. */
+  copied?: number[];
+  /** And the constants. */
+  constants?: Float64Array;
+  /** Sizes are varints, and plain numbers raw deflate. */
+  latest?: boolean;
   numbers(data: Bytes, frames: number): BigInt64Array;
+  /** So many odd numbers. */
+  odd(data: Bytes, count: number): Float64Array;
 }
 
 export const codedOf = (modes: Uint8Array) =>
@@ -40,9 +48,7 @@ export class ExactSynthesis implements Decoder {
     private readonly width: number,
     kernels: Kernels,
   ) {
-    // Deflated data never starts with 0, so that the second byte tells the versions apart.
-    const read = setup[1] === 0 ? readNumbers : readPast;
-    const source = new ByteReader(inflateZlib(setup.subarray(setup[1] === 0 ? 2 : 1), 83 * width));
+    const { read, source } = opened(setup, width);
     this.layout = read(source, width, kernels);
     const { modes, places } = this.layout;
     const having = (check: (mode: number) => boolean) => [...modes.keys()].filter((c) => check(modes[c]!));
@@ -50,12 +56,15 @@ export class ExactSynthesis implements Decoder {
     this.raw = having((mode) => mode === RAW);
     this.odd = having((mode) => mode >= ODD);
     const copying = having((mode) => mode === COPY);
-    this.copies = new Map(copying.map((channel) => [channel, source.u32()]));
-    this.constants = new Map(having((mode) => mode === CONSTANT).map((channel) => [channel, source.f64()]));
+    const { copied } = this.layout;
+    this.copies = new Map(copying.map((channel, n) => [channel, copied ? copied[n]! : source.u32()]));
+    const { constants } = this.layout;
+    const still = having((mode) => mode === CONSTANT);
+    this.constants = new Map(still.map((channel, n) => [channel, constants ? constants[n]! : source.f64()]));
     const sound =
       !source.left &&
       this.layout.sound &&
-      copying.every((channel) => this.copies.get(channel)! < channel && modes[this.copies.get(channel)!] !== COPY) &&
+      copying.every((channel) => this.copies.get(channel)! >= 0 && this.copies.get(channel)! < channel && modes[this.copies.get(channel)!] !== COPY) &&
       places.every((n) => n <= MOST_DECIMALS);
     if (!sound) throw corrupt("the codec's setup holds a number out of its range");
   }
@@ -64,7 +73,7 @@ export class ExactSynthesis implements Decoder {
     const { width } = this;
     const values = new Float64Array(frames * width);
     const extras = this.raw.length || this.odd.length ? new ByteReader(data[0]!) : null;
-    const own = extras ? extras.take(extras.u32()) : data[0]!;
+    const own = extras ? (this.layout.latest ? extras.block() : extras.take(extras.u32())) : data[0]!;
     this.decimals(this.layout.numbers(own, frames), frames, values);
     if (extras) this.plain(extras.take(extras.left), frames, values);
     for (let t = 0; t < frames; t++) {
@@ -87,14 +96,15 @@ export class ExactSynthesis implements Decoder {
   private plain(packed: Bytes, frames: number, values: Float64Array): void {
     const rawSize = 8 * frames * this.raw.length;
     const mapSize = Math.ceil((frames * this.odd.length) / 8);
-    const plain = inflateZlib(packed, rawSize + mapSize + 8 * frames * this.odd.length);
+    const inflate = this.layout.latest ? inflateRaw : inflateZlib;
+    const plain = inflate(packed, rawSize + mapSize + 11 * frames * this.odd.length);
     if (plain.length < rawSize + mapSize) throw truncated("a segment's plain numbers are cut short");
     const raw = floats64(plain.subarray(0, rawSize));
     this.raw.forEach((channel, n) => {
       for (let t = 0; t < frames; t++) values[t * this.width + channel] = raw[n * frames + t]!;
     });
     const map = plain.subarray(rawSize, rawSize + mapSize);
-    const numbers = floats64(plain.subarray(rawSize + mapSize));
+    const numbers = this.layout.odd(plain.subarray(rawSize + mapSize), map.reduce((sum, byte) => sum + ones(byte), 0));
     let used = 0;
     this.odd.forEach((channel, n) => {
       for (let t = 0, bit = n * frames; t < frames; t++, bit++) {
@@ -105,22 +115,11 @@ export class ExactSynthesis implements Decoder {
   }
 }
 
-function readNumbers(source: ByteReader, width: number, kernels: Kernels): Layout {
-  const modes = source.take(width);
-  const count = codedOf(modes).length;
-  const [places, digits] = [source.take(count), source.take(count)];
-  const scales = source.take(count);
-  const sound =
-    modes.every((mode) => MODES.includes(mode)) &&
-    digits.every((n) => n <= DYADIC + MOST_DIGITS && n !== DYADIC) &&
-    scales.every((n) => n <= MOST_SCALE);
-  const numbers = (data: Bytes, frames: number) =>
-    kernels.scope(() => {
-      const [bytes, out] = [kernels.put(data), kernels.room(8 * frames * count)];
-      const model = [kernels.put(digits), kernels.put(scales)];
-      const room = kernels.room(8 * kernels.size("kp_kine_numbers_room", model[0]!, count));
-      kernels.call("kp_kine_numbers_decode", "a segment", bytes, data.length, out, frames, count, ...model, room);
-      return kernels.view(BigInt64Array, out, frames * count).slice();
-    });
-  return { modes, places, sound, numbers };
+const ones = (byte: number) => [...byte.toString(2)].filter((bit) => bit === "1").length;
+
+/** Deflated data never starts with 0 or 1, so that the second byte tells the versions apart. */
+function opened(setup: Bytes, width: number) {
+  if (setup[1] === 1) return { read: readLatest, source: new ByteReader(setup.subarray(2)) };
+  const plain = inflateZlib(setup.subarray(setup[1] === 0 ? 2 : 1), 83 * width);
+  return { read: setup[1] === 0 ? readDeflated : readPast, source: new ByteReader(plain) };
 }

@@ -155,7 +155,7 @@ function unpackBranches(source: ByteReader, items: number[][], kernels: Kernels)
   return branches;
 }
 
-function integers(data: Bytes, contexts: number[], first: Uint32Array, k: Kernels): Int32Array {
+export function integers(data: Bytes, contexts: number[], first: Uint32Array, k: Kernels): Int32Array {
   return k.scope(() => {
     const [bytes, chosen, states] = [k.put(data), k.put(Int32Array.from(contexts)), k.put(first)];
     const out = k.room(4 * contexts.length);
