@@ -404,6 +404,14 @@ def test_a_metric_of_many_frames_is_shared(clip: Clip, monkeypatch: pytest.Monke
     assert _joint_max(clip, copy) < 5.0
 
 
+@pytest.mark.parametrize("effort", list(BUDGETS))
+@pytest.mark.parametrize("segment_s", [0.001, 0.1, 0.25])
+def test_segments_may_be_short_at_every_effort(clip: Clip, effort: str, segment_s: float) -> None:
+    data = kinepack.compress(clip, f"kine:effort={effort},segment_s={segment_s}")
+    assert _joint_rms(clip, kinepack.decompress(data)) < 0.3
+    assert kinepack.info(data)["clips"][0]["segments"] >= 4
+
+
 def test_each_layer_makes_the_error_smaller() -> None:
     walk = human().slice(0, 240)
     data = kinepack.compress(walk, "kine:error=0.1,layers=3,segment_s=0.5")

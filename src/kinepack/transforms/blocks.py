@@ -98,7 +98,7 @@ def choose_blocks(
     signal: NDArray[np.float32], unit: int, *, grid: int, longest: int, basis: Basis = dct_basis32
 ) -> tuple[float, list[int]]:
     """Block lengths that tile [frames, tracks] (in steps) at least cost, by dynamic programming over `grid` units."""
-    frames = len(signal)
+    frames, grid = len(signal), min(grid, longest)
     ends = [min(i * unit * grid, frames) for i in range(-(-frames // (unit * grid)) + 1)]
     least, back = [0.0] + [np.inf] * (len(ends) - 1), [0] * len(ends)
     for stop in range(1, len(ends)):

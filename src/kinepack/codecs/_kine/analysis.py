@@ -54,7 +54,7 @@ class Way:
     """Whether blocks are; None to estimate what is cheaper."""
     shift: int = 5
     """Binary digits of link weights."""
-    link_bits: float = 14.0
+    link_bits: float = triangular.REGRESSOR_BITS
     """What a link must save."""
 
 
