@@ -12,6 +12,8 @@ MOST = 6
 REGRESSOR_BITS = 14.0
 """What naming one and its weight costs."""
 WEIGHT_LIMIT = 2047
+RIDGE = 1e-9
+"""So that regressors may be multiples of each other."""
 
 Array = NDArray[np.float64]
 Links = list[list[tuple[int, int]]]
@@ -64,7 +66,8 @@ def _refit(rows: Array, wanted: Array, chosen: list[int], shift: int) -> tuple[l
     weights: Array = np.zeros(len(chosen))
     for _ in range(3):
         importance = 1 / ((wanted - regressors @ weights) ** 2 + 0.3)
-        normal = (regressors * importance[:, None]).T @ regressors + 1e-6 * np.eye(len(chosen))
+        normal = (regressors * importance[:, None]).T @ regressors
+        normal += (1e-6 + RIDGE * normal.diagonal().max()) * np.eye(len(chosen))
         weights = np.asarray(np.linalg.solve(normal, (regressors * importance[:, None]).T @ wanted))
     levels = np.clip(np.round(weights * 2**shift), -WEIGHT_LIMIT, WEIGHT_LIMIT)
     return [int(w) for w in levels], wanted - regressors @ (levels / 2**shift)
