@@ -11,7 +11,7 @@ from kinepack.codecs.base import Codec, Layout, Progress, Stream, Topology, code
 from kinepack.container.static import digest_of, pack_mesh, pack_skeleton
 from kinepack.container.writer import CodedClip, CodedSegment, write_atomically, write_container, write_static
 from kinepack.errors import ConfigError, FormatError, UnsupportedContent, UsageError
-from kinepack.fit import Probe, Target, fit
+from kinepack.fit import Probe, Target, fit_best
 from kinepack.formats.base import Format, ReadOptions, Source, WriteOptions, formats_for
 from kinepack.formats.source import source_of
 from kinepack.limits import DEFAULT_LIMITS, Limits
@@ -208,7 +208,6 @@ def _encode(
         stream = codec.encode(model, progress)
         return _coded(codec, stream, static_of(stream.layout), external)
 
-    codec = codec.for_metric(target.metric) if target else codec
     error_of = promised(target.metric, model) if target else None
 
     def probe(candidate: Codec) -> Probe:
@@ -217,7 +216,8 @@ def _encode(
         coded = _coded(candidate, stream, static_of(stream.layout), external)
         return Probe(len(write_container([coded])), error, coded)
 
-    best: CodedClip = fit(codec, probe, target=target, max_bytes=max_bytes, step=progress)[1].result
+    choices = codec.for_metric(target.metric) if target else [codec]
+    best: CodedClip = fit_best(choices, probe, target=target, max_bytes=max_bytes, step=progress)[1].result
     return best
 
 
@@ -249,7 +249,7 @@ def _coded(codec: Codec, stream: Stream, static: bytes, external: bool) -> Coded
         stream.name,
         codec.id,
         codec.version,
-        codec.settings,
+        codec.told_settings,
         stream.frames,
         stream.frame_time,
         static,

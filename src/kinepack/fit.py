@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ STEPS = 32
 """Most settings tried in one search."""
 CLOSE_ENOUGH = 0.997
 """A search ends when this fraction of the allowed error or bytes is used."""
+BLIND = 1e-9
+"""A target of which a codec's own setting uses no more than this does not see what moves: no coarser one is tried."""
 BEYOND = 0.001
 """Parts of a quality axis between the settings that are tried at last."""
 _TARGET = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*<=\s*([-+.\w]+)\s*$")
@@ -91,6 +93,31 @@ def fit(
     return best
 
 
+def fit_best(
+    codecs: Sequence[Codec],
+    probe: Callable[[Codec], Probe],
+    *,
+    target: Target | None = None,
+    max_bytes: int | None = None,
+    step: Callable[[float], None] | None = None,
+) -> tuple[Codec, Probe]:
+    """The smallest of what `fit` finds for each codec; every one starts where the last one ended."""
+    best: tuple[Codec, Probe] | None = None
+    for number, codec in enumerate(codecs):
+        part = _share_of(step, number, len(codecs))
+        axis = codec.quality_axis()
+        start = dataclasses.replace(codec, **{axis: getattr(best[0], axis)}) if best else codec
+        found = fit(start, probe, target=target, max_bytes=max_bytes, step=part)
+        if best is None or found[1].bytes < best[1].bytes:
+            best = found
+    assert best is not None
+    return best
+
+
+def _share_of(step: Callable[[float], None] | None, number: int, count: int) -> Callable[[float], None] | None:
+    return (lambda done: step((number + done) / count)) if step else None
+
+
 @dataclass(frozen=True)
 class _Axis:
     """A setting's range as positions 0 (best quality) to 1 (least), logarithmic where the range allows."""
@@ -158,7 +185,7 @@ def _search(
             failing = position
         if step:
             step((turn + 1) / STEPS)
-        if CLOSE_ENOUGH <= share <= 1:
+        if CLOSE_ENOUGH <= share <= 1 or (finer_uses_less and turn == 0 and share < BLIND):
             break
         if passing is not None and failing is not None:
             position = (passing + failing) / 2

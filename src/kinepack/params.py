@@ -24,6 +24,8 @@ class Param:
     choices: tuple[Any, ...] = ()
     quality: Literal["", "lower", "higher"] = ""
     """Not empty on the codec's quality axis: which direction of the value gives the smaller error."""
+    told: bool = True
+    """Whether files say what it was: not of settings that change how much is tried, or that follow from a target."""
 
 
 def param(default: Any, help: str, **details: Any) -> Any:
@@ -63,9 +65,10 @@ def from_text(cls: Any, assignments: Mapping[str, str]) -> Any:
     return cls(**assignments)
 
 
-def to_text(settings: Any) -> str:
-    """The settings that differ from their defaults, as `key=value,key=value`."""
+def to_text(settings: Any, *, told: bool = False) -> str:
+    """The settings that differ from their defaults, as `key=value,key=value`; all, or those that files tell."""
     fields = [f for f in dataclasses.fields(settings) if _KEY in f.metadata]
+    fields = [f for f in fields if f.metadata[_KEY].told or not told]
     changed = [(f.name, getattr(settings, f.name)) for f in fields if getattr(settings, f.name) != f.default]
     return ",".join(f"{name}={_text(value)}" for name, value in changed)
 

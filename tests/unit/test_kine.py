@@ -33,7 +33,7 @@ from kinepack.codecs.kine import BUDGETS, Kine
 from kinepack.entropy.kine_exact_prior import exact_prior
 from kinepack.entropy.kine_prior import pack_prior, prior, unpack_prior
 from kinepack.entropy.kine_setup import pack_setup, unpack_setup
-from kinepack.errors import BitstreamError, LimitExceeded
+from kinepack.errors import BitstreamError, ConfigError, LimitExceeded
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.math.kinematics import forward_kinematics, positions_cm
 from kinepack.metrics import METRICS
@@ -154,8 +154,45 @@ def test_targets_are_kept(clip: Clip, target: str) -> None:
 def test_settings_follow_the_metric(clip: Clip) -> None:
     codec = codec_from_spec("kine")
     assert isinstance(codec, Kine)
-    assert codec.for_metric("e_x").points == "bones" and codec.for_metric("shell_mean").points == "shell"
-    assert codec.for_metric("joint_max").norm == "max"
+    found = {metric: [(c.points, c.norm) for c in codec.for_metric(metric)] for metric in ("e_x", "shell_mean", "def")}
+    assert found == {"e_x": [("bones", "rms")], "shell_mean": [("shell", "rms")], "def": [("body", "rms")]}
+    assert {c.norm for c in codec.for_metric("joint_max")} == {"rms", "max"}
+    chosen = dataclasses.replace(codec, points="bones", norm="rms")
+    assert list(chosen.for_metric("joint_max")) == [chosen]
+
+
+def test_scalars_keep_their_steps_where_no_metric_sees_them() -> None:
+    face = Skeleton((Joint("head", -1),), tuple(Channel(-1, "scalar", name) for name in ("smile", "blink")))
+    weights = 0.5 + 0.5 * np.sin(np.arange(240)[:, None] / [17.0, 5.0])
+    for target in (None, "joint_max<=1"):
+        copy = kinepack.decompress(kinepack.compress(Clip(face, weights, 1 / 60), "kine:error=100", target=target))
+        assert np.abs(copy.values - weights).max() < 0.01
+
+
+def test_a_target_that_sees_nothing_move_keeps_the_setting(clip: Clip) -> None:
+    """Only the last joint turns, and nothing that is measured hangs from it."""
+    leaf = [i for i, c in enumerate(clip.skeleton.channels) if c.joint == len(clip.skeleton.joints) - 1]
+    values = np.zeros_like(clip.values)
+    values[:, leaf] = clip.values[:, leaf]
+    still = clip.with_values(values)
+    assert kinepack.compare(still, still.with_values(0 * values))["joint_max"] == 0
+    copy = kinepack.decompress(kinepack.compress(still, target="joint_rms<=1"))
+    assert kinepack.compare(still, copy)["angle_rms_deg"] < 3
+
+
+def test_no_clip_is_larger_than_lossless() -> None:
+    for source in CLIPS.values():
+        still = bool((np.ptp(source.values, axis=0) == 0).all())
+        for error in (1e-4, 0.1) if still else (1e-4,):
+            with contextlib.suppress(ConfigError):
+                lossy = codec_from_spec(f"kine:error={error}").encode(source)
+                assert lossy.payload_bytes <= codec_from_spec("kine:exact=on").encode(source).payload_bytes
+
+
+def test_tracks_that_are_multiples_of_each_other_are_linked(clip: Clip) -> None:
+    twins = clip.with_values(clip.values[:, :1] * np.arange(1, clip.values.shape[1] + 1) / 7)
+    for error in (1e-4, 1e-2, 1.0):
+        assert _joint_rms(twins, kinepack.decompress(kinepack.compress(twins, f"kine:error={error}"))) < 2 * error
 
 
 def test_the_max_norm_lowers_the_peak(clip: Clip) -> None:

@@ -164,14 +164,19 @@ class Codec(ABC):
         model, chosen = cls.decode(stream, window, limits), chosen_channels(stream.layout, joints)
         return by_name(stream.layout, chosen, matrix_of(model)[:, chosen])
 
-    def for_metric(self, metric: str) -> Codec:
-        """These settings, turned to what a target of this metric is about where the codec can."""
-        return self
+    def for_metric(self, metric: str) -> Sequence[Codec]:
+        """These settings, turned to what a target of this metric is about; of several the smallest file counts."""
+        return [self]
 
     @property
     def settings(self) -> str:
         """Settings that differ from the defaults, as `key=value,key=value`."""
         return to_text(self)
+
+    @property
+    def told_settings(self) -> str:
+        """Those of the settings that files tell."""
+        return to_text(self, told=True)
 
     @property
     def spec(self) -> str:

@@ -10,6 +10,7 @@ track absorb the error of the others, which generalises Beaudoin's inverse kinem
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -52,7 +53,14 @@ BUDGETS = {
     "default": Budget(sweeps=8, grid=1, links=6, ways=tuple(Way(bent) for bent in BASES)),
     "best": Budget(sweeps=16, grid=1, links=8, ways=tuple(Way(bent, *links) for links in LINKS for bent in BASES)),
 }
+ROUGH = (Way(),)
 PEAK_ROUNDS = 3
+LEAST_SEGMENT = 16
+"""Frames; less is no film, and a slow one is not to be cut at every frame."""
+DEAR_BITS, RESTING, MOST_TRIED = 3, 4, 30_000
+"""When lossless coding is tried: bits a number, or bytes of segments in which nothing moves; for so many numbers."""
+POINTS = {"joint": "joints", "shell": "shell", "e_x": "bones"}
+"""What the first part of a metric's name says of the points it measures; others see all of a body."""
 
 
 @dataclass(frozen=True)
@@ -66,16 +74,26 @@ class Kine(Codec):
 
     error: float = param(0.1, "nominal error of a joint's position", unit="cm", low=1e-5, high=100.0, quality="lower")
     points: str = param(
-        "joints",
-        "whose error counts: all joints alike, bones by their length, or 3 cm around each joint",
-        choices=("joints", "bones", "shell"),
+        "auto",
+        "whose error counts: joints, bones by length, 3 cm around each joint, or a body; auto: what the target is of",
+        choices=("auto", "joints", "bones", "shell", "body"),
+        told=False,
     )
-    norm: str = param("rms", "what is kept small: the mean square of errors, or the largest", choices=("rms", "max"))
+    norm: str = param(
+        "auto",
+        "what is kept small: the mean square of errors, or the largest; auto: what the target is of",
+        choices=("auto", "rms", "max"),
+        told=False,
+    )
     feet: float = param(1.5, "weight of feet while they stand still", low=1.0, high=100.0)
-    effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"))
+    effort: str = param("default", "time spent on smaller files", choices=("fast", "default", "best"), told=False)
     exact: bool = param(False, "lossless: every number as it was printed; other settings but segment_s do not count")
     segment_s: float = param(
-        1.0, "least length of a segment, which may be twice as long; 0 for one segment", unit="s", low=0.0, high=3600.0
+        1.0,
+        "least length of a segment (at least 16 frames), which may be twice as long; 0 for one segment",
+        unit="s",
+        low=0.0,
+        high=3600.0,
     )
     layers: int = param(
         1, "quality layers: each makes the error four times smaller than the one below", low=1, high=MOST_LAYERS
@@ -93,13 +111,21 @@ class Kine(Codec):
         thin = keys_of(source, timing)
         emphasis = first_emphasis(thin, self.feet)
         for _ in range(PEAK_ROUNDS if self.norm == "max" else 0):
-            emphasis = peak_emphasis(
-                thin, cast(Clip, self.decode(self._encode(thin, thin, Hold(), emphasis))), emphasis
-            )
-        stream = self._encode(source, thin, timing, emphasis, progress)
+            copy = self.decode(self._encode(thin, thin, Hold(), emphasis, ROUGH))
+            emphasis = peak_emphasis(thin, cast(Clip, copy), emphasis)
+        stream = self._encode(source, thin, timing, emphasis, BUDGETS[self.effort].ways, progress)
         if is_loop(source):
-            return self._with_seam(source, thin, timing, emphasis, stream)
-        return stream
+            stream = self._with_seam(source, thin, timing, emphasis, stream)
+        return self._or_exact(source, stream)
+
+    def _or_exact(self, source: Clip, stream: Stream) -> Stream:
+        """The lossless stream where that is no larger: at the finest errors, and where little moves."""
+        size, numbers = stream.payload_bytes, source.values.size
+        rests = all(len(segment.data) <= RESTING for segment in stream.segments)
+        if self.layers > 1 or numbers > MOST_TRIED or not (rests or 8 * size >= DEAR_BITS * numbers):
+            return stream
+        exact = encode_exact(source, self.segment_s)
+        return exact if exact.payload_bytes <= size else stream
 
     def _timing(self, source: Clip) -> Timing:
         """How frames come from keys."""
@@ -114,16 +140,21 @@ class Kine(Codec):
                 break
             ends = with_ends(emphasis, (thin.frames, len(source.skeleton.joints)), weight)
             finer = dataclasses.replace(self, error=max(share * self.error, 1e-5))
-            stream = finer._encode(source, thin, timing, ends)
+            stream = finer._encode(source, thin, timing, ends, BUDGETS[self.effort].ways)
             seam, _ = seam_and_inside(thin, keys_of(cast(Clip, self.decode(stream)), timing))
         return stream
 
     def _encode(
-        self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, progress: Progress | None = None
+        self,
+        source: Clip,
+        thin: Clip,
+        timing: Timing,
+        emphasis: Array | None,
+        ways: Sequence[Way],
+        progress: Progress | None = None,
     ) -> Stream:
-        """The keys `thin` of a source, given where errors weigh more, in the cheapest of the effort's ways."""
+        """The keys `thin` of a source, given where errors weigh more, in the cheapest of some ways."""
         tries = []
-        ways = BUDGETS[self.effort].ways
         for number, way in enumerate(ways):
             report = progress and _share_of(progress, number, len(ways))
             tries.append(self._written(source, thin, timing, emphasis, way, report))
@@ -137,16 +168,15 @@ class Kine(Codec):
         self, source: Clip, thin: Clip, timing: Timing, emphasis: Array | None, way: Way, progress: Progress | None
     ) -> tuple[float, KineSetup, list[Segment]]:
         """What one way costs in rate and distortion, and its stream."""
-        points, budget = self.points, BUDGETS[self.effort]
-        analysis = analyse(
-            thin, self.error, points=points, budget=budget, way=way, emphasis=emphasis, segment_s=self.segment_s
-        )
+        points, budget = "body" if self.points == "auto" else self.points, BUDGETS[self.effort]
+        frames = thin.fps * max(self.segment_s, LEAST_SEGMENT * source.frame_time) if self.segment_s else 0.0
+        analysis = analyse(thin, self.error, points=points, budget=budget, way=way, emphasis=emphasis, segment=frames)
         hold, knots = (Hold(), timing.runs) if isinstance(timing, Knots) else (timing, ())
         setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, knots=knots, layers=self.layers)
         models = segment_models(source.skeleton, setup)
         cost = rate_cost(len(pack_setup(setup, rig_of(source.skeleton))))
         segments, first, start = [], 0, 0
-        for key, layers in quantise(analysis, models, self.segment_s * thin.fps, progress, timing.closes):
+        for key, layers in quantise(analysis, models, frames, progress, timing.closes):
             stop = min(int(timing.start_of(key)), source.frames)
             parts = [kine_encode(coefficients, model) for coefficients, model in zip(layers, models, strict=True)]
             segments += [Segment(first, stop - first, part, layer) for layer, part in enumerate(parts)]
@@ -154,12 +184,15 @@ class Kine(Codec):
             first, start = stop, key
         return cost, setup, segments
 
-    def for_metric(self, metric: str) -> Kine:
-        """These settings with the points and norm that a target of this metric is about, unless they were chosen."""
-        if (self.points, self.norm) != ("joints", "rms"):
-            return self
-        points = {"e_x": "bones", "shell_mean": "shell", "shell_max": "shell"}.get(metric, "joints")
-        return dataclasses.replace(self, points=points, norm="max" if metric.endswith(("_max", "_p99")) else "rms")
+    def for_metric(self, metric: str) -> Sequence[Kine]:
+        """With the points and the norm, unless they were chosen, of this metric; for a maximum either norm may win."""
+        named = (of for name, of in POINTS.items() if metric == name or metric.startswith(f"{name}_"))
+        points = next(named, "body") if self.points == "auto" else self.points
+        peaks = self.norm == "auto" and metric.endswith(("_max", "_p99"))
+        return [
+            dataclasses.replace(self, points=points, norm=norm)
+            for norm in (("rms", "max") if peaks else ("rms" if self.norm == "auto" else self.norm,))
+        ]
 
     @classmethod
     def decode(cls, stream: Stream, window: Window | None = None, limits: Limits = DEFAULT_LIMITS) -> Model:

@@ -16,9 +16,11 @@ from kinepack.math.tables import tables_of
 from kinepack.model import Skeleton
 from kinepack.transforms.tracks import ORDERS, Array, Plain, TurnForm, slots_of, turn_axes
 
-SKIN_WEIGHT = 0.05
+SKIN_WEIGHT = 0.4
 """Weight of points around each joint beside its measured point: nothing may turn unseen."""
 SKIN_CM = 5.0
+BODY_WEIGHT, BODY_CM = 1.0, 10.0
+"""The same where a body's surface is what counts."""
 SHELL_CM = 3.0
 SCALAR_CM = 100.0
 """Centimetres that a unit of a free scalar is taken for: one per cent is a centimetre."""
@@ -34,11 +36,15 @@ class Masses:
 
 
 def masses_of(skeleton: Skeleton, weighting: str) -> Masses:
-    """The points of a metric: "joints" all alike, "bones" by length, "shell" three around each joint."""
+    """The points of a metric: "joints" all alike, "bones" by length, "shell" three around each joint.
+
+    "body" is "joints" with as much weight on points around them, as of a head, a hand or a foot.
+    """
     count = len(skeleton.joints)
     own = bone_weights(skeleton) if weighting == "bones" else np.full(count, 1 / count)
     tips = skeleton.tips * skeleton.unit_cm
-    radius, share = (SHELL_CM, 1.0) if weighting == "shell" else (SKIN_CM, SKIN_WEIGHT)
+    around = {"shell": (SHELL_CM, 1.0), "body": (BODY_CM, BODY_WEIGHT)}
+    radius, share = around.get(weighting, (SKIN_CM, SKIN_WEIGHT))
     rows: list[tuple[int, Array, float]] = []
     for joint in range(count):
         if weighting != "shell":

@@ -38,6 +38,10 @@ class Turn:
     rest: tuple[float, float, float, float]
     """Quaternion that rotation vectors start from."""
 
+    @property
+    def tracks(self) -> int:
+        return 3
+
 
 @dataclass(frozen=True)
 class Plain:
@@ -51,6 +55,10 @@ class Plain:
     rest: float
     """The channel's value where the track is zero."""
 
+    @property
+    def tracks(self) -> int:
+        return 1
+
 
 @dataclass(frozen=True)
 class Slots:
@@ -61,7 +69,12 @@ class Slots:
 
     @property
     def tracks(self) -> int:
-        return sum(3 if isinstance(item, Turn) else 1 for item in self.items)
+        return len(self.of_tracks)
+
+    @property
+    def of_tracks(self) -> list[Turn | Plain]:
+        """The item of each track."""
+        return [item for item in self.items for _ in range(item.tracks)]
 
 
 @dataclass(frozen=True)

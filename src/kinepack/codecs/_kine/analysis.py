@@ -42,6 +42,8 @@ STILL = 0.02
 """A track that moves less than this fraction of its step is constant."""
 BENT_HANDICAP = 0.99
 """What bent blocks must win by where that is estimated."""
+SCALAR_ERROR = 0.1
+"""Nominal error (cm) that free scalars have at most, as no metric of joints sees them."""
 LARGEST = 7e6
 """Largest coefficient in steps that the quantiser and coder hold."""
 
@@ -96,9 +98,12 @@ def analyse(
     budget: Budget,
     way: Way = Way(),
     emphasis: Array | None = None,
-    segment_s: float = 0.0,
+    segment: float = 0.0,
 ) -> Analysis:
-    """`emphasis` [frames, joints] multiplies the weight of each joint's points in each frame."""
+    """`emphasis` [frames, joints] multiplies the weight of each joint's points in each frame.
+
+    A `segment` is wished to have so many frames, 0 for all.
+    """
     unit = max(1, min(64, round(clip.fps * 2 / 15)))
     scale = round(64 * np.log2(error))
     first_steps = 2.0 ** (scale / 64 - default_exponents(clip.skeleton) / 4)
@@ -107,6 +112,8 @@ def analyse(
     tracks = forward_tracks(clip, forms)
     group = max(1, unit // 2, -(-clip.frames * tracks.shape[1] ** 2 // LARGEST_METRIC))
     metric = _sampled_metric(clip, tracks, forms, _masses(clip, points, emphasis, group), group)
+    scalars = [t for t, item in enumerate(slots_of(clip.skeleton).of_tracks) if item.joint < 0]
+    metric[scalars, scalars] *= max(1.0, (error / SCALAR_ERROR) ** 2)
     setup = _first_setup(clip, unit, scale, forms, metric)
     steps = steps_of(setup, clip.skeleton)
     active = np.ptp(tracks, axis=0) > STILL * steps
@@ -118,7 +125,7 @@ def analyse(
     residual = triangular.forward(signal, links, way.shift)
     own, error = np.flatnonzero(active), 2.0 ** (scale / 64)
     scaled = metric[np.ix_(own, own)] * (steps[own, None] * steps[own] / error**2)[..., None]
-    longest = _longest_block(clip, unit, segment_s)
+    longest = _longest_block(unit, segment)
     bent, runs = _choose_basis(residual.astype(np.float32), unit, budget.grid, longest, way.bent)
     moving = active.astype(np.int32)
     return Analysis(
@@ -224,9 +231,9 @@ def distortion(analysis: Analysis, start: int, layers: list[Coefficients]) -> fl
     return result
 
 
-def _longest_block(clip: Clip, unit: int, segment_s: float) -> int:
+def _longest_block(unit: int, segment: float) -> int:
     """In units: a block may be twice as long as a segment is wished to be, and a little over."""
-    longest = round(2.2 * segment_s * clip.fps / unit) if segment_s else LONGEST_BLOCK
+    longest = round(2.2 * segment / unit) if segment else LONGEST_BLOCK
     return max(1, min(LONGEST_BLOCK, longest))
 
 
