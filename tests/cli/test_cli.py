@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kinepack
+from kinepack.codecs.base import CODECS
 from kinepack.formats.base import FORMATS
 from kinepack.model import Clip, MeshSequence
 
@@ -254,6 +255,15 @@ def test_lists(run: Run) -> None:
     assert formats["bvh"]["writes"] and ".bvh" in formats["bvh"]["extensions"]
     for name in ("codecs", "metrics", "formats"):
         assert run(name).code == 0
+
+
+def test_a_setting_that_makes_lossless_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CODECS["kine"], "lossless_with", "exact=on")
+    codecs = {entry["id"]: entry for entry in run("codecs", "--json").json}
+    assert not codecs["kine"]["lossless"] and codecs["kine"]["lossless_with"] == "exact=on"
+    assert codecs["raw"]["lossless_with"] is None
+    assert next(line for line in run("codecs").out.splitlines() if line.startswith("  kine ")).split()[2] == "exact=on"
+    assert "kine:exact=on, raw, zstd-float" in run("compress", "walk.bvh", "-o", "x.kine", "-c", "lossless").err
 
 
 @pytest.mark.parametrize("output", ["h.bvh", "h.kine"])

@@ -39,6 +39,8 @@ def compress(
     Examples:
     kinepack compress walk.bvh -o walk.kine
     kinepack compress walk.amc -o walk.kine --target 'joint_rms<=0.1'
+    kinepack compress walk.bvh -o walk.kine --codec kine:layers=3
+    kinepack compress walk.bvh -o walk.kine --codec kine:exact=on
     kinepack compress fish.npz -o fish.kine --codec delta-lzma:step=0.5 --json
     kinepack compress walk.bvh -o walk.kine --max-bytes 20000
     kinepack compress walk.bvh -o walk.kine --codec delta-lzma --target 'joint_rms<=0.1,0.3,1'
