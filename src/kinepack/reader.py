@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,9 @@ ROUNDING = 1e-9
 """Frames; a time that was computed from a frame number means that frame."""
 
 
+Kind = Literal["coarser", "lost"]
+
+
 def frames_between(begin_s: float, end_s: float, *, frames: int, frame_time: float) -> Window:
     """First frame and the frame after the last of those that a stretch of a clip's time touches."""
     if not begin_s <= end_s:
@@ -45,6 +50,16 @@ def frames_between(begin_s: float, end_s: float, *, frames: int, frame_time: flo
     start = math.floor(min(max(begin_s, 0.0) / frame_time, frames) + ROUNDING)
     stop = math.ceil(min(end_s / frame_time, frames) - ROUNDING)
     return start, min(frames, max(start + 1, stop))
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A run of frames that damage keeps from being as they were."""
+
+    kind: Kind
+    """lost: the lowest layer is damaged, a good frame is held; coarser: played from the layers below the damage."""
+    first: int
+    frames: int
 
 
 class ClipReader:
@@ -90,26 +105,37 @@ class ClipReader:
         """The frames from `begin_s` up to `end_s` seconds."""
         return self.decode(*frames_between(begin_s, end_s, frames=self.frames, frame_time=self.frame_time))
 
-    def damage(self) -> list[tuple[SegmentEntry, str]]:
-        """The segments that fail their checksum or do not decode, each with the reason."""
-        return [(entry, fault) for entry in self.record.segments if (fault := self._fault(entry))]
+    def damage(self, layers: int | None = None) -> list[tuple[SegmentEntry, str]]:
+        """Segments of the lowest `layers` layers that fail their checksum or do not decode, each with the reason."""
+        entries = segments_in(self.record, 0, self.frames, layers)
+        return [(entry, fault) for entry in entries if (fault := self._fault(entry))]
 
-    def salvage(self) -> Model:
-        """The whole clip with each damaged run of frames held at the nearest good frame."""
-        broken = {entry.first for entry, _ in self.damage() if entry.layer == 0}
-        good = [s for s in self.record.segments if s.layer == 0 and s.first not in broken]
+    def losses(self, layers: int | None = None) -> list[Loss]:
+        """What damage does to the frames that `salvage` gives from the same layers, in as few runs as possible."""
+        lowest = _lowest_layers(self.damage(layers))
+        runs = groupby(segments_in(self.record, 0, self.frames, 1), lambda run: _kind(lowest.get(run.first)))
+        stretches = [(kind, list(alike)) for kind, alike in runs]
+        return [Loss(kind, alike[0].first, sum(run.frames for run in alike)) for kind, alike in stretches if kind]
+
+    def salvage(self, layers: int | None = None) -> Model:
+        """The whole clip from as many of the lowest `layers` layers as are whole.
+
+        Where the lowest is damaged, the nearest good frame is held.
+        """
+        lowest = _lowest_layers(self.damage(layers))
+        runs = list(segments_in(self.record, 0, self.frames, 1))
+        good = {
+            run.first: matrix_of(self.decode(run.first, run.first + run.frames, layers=lowest.get(run.first, layers)))
+            for run in runs
+            if lowest.get(run.first) != 0
+        }
         if not good:
             raise Corrupt(f"no segment of clip {self.name!r} is whole")
-        stream = self._stream([])
-        parts = {s.first: matrix_of(self._intact(s)) for s in good}
-        rows: list[Any] = []
-        for entry in (s for s in self.record.segments if s.layer == 0):
-            if entry.first in parts:
-                rows.append(parts[entry.first])
-            else:
-                held = rows[-1][-1:] if rows else parts[good[0].first][:1]
-                rows.append(np.repeat(held, entry.frames, axis=0))
-        return model_from(stream, np.concatenate(rows))
+        held, rows = good[min(good)][:1], []
+        for run in runs:
+            rows.append(good[run.first] if run.first in good else np.repeat(held, run.frames, axis=0))
+            held = rows[-1][-1:]
+        return model_from(self._stream([]), np.concatenate(rows))
 
     def info(self) -> dict[str, Any]:
         """What the index alone tells."""
@@ -130,18 +156,6 @@ class ClipReader:
             "raw_bytes": record.frames * width_of(self.layout) * 4,
             **({"crowded_edges": crowded_edges(self.layout.faces)} if isinstance(self.layout, Topology) else {}),
         }
-
-    def _intact(self, entry: SegmentEntry) -> Model:
-        """One run of frames from as many layers as are whole."""
-        window = (entry.first, entry.first + entry.frames)
-        layers = 1
-        for upper in self.record.segments:
-            if upper.first == entry.first and upper.layer == layers and self._whole(upper):
-                layers += 1
-        return self._decode(window, list(segments_in(self.record, *window, layers)))
-
-    def _whole(self, entry: SegmentEntry) -> bool:
-        return not self._fault(entry)
 
     def _fault(self, entry: SegmentEntry) -> str:
         """Why a segment cannot be used, or "" if it can; layers above the lowest are only checked by checksum."""
@@ -254,6 +268,21 @@ def read_statics(place: str | Path | bytes, limits: Limits = DEFAULT_LIMITS) -> 
     finally:
         file.close()
     return {digest_of(c): c if isinstance(c, Skeleton) else Topology(*c) for c in contents}
+
+
+def _lowest_layers(damage: Iterable[tuple[SegmentEntry, str]]) -> dict[int, int]:
+    """The lowest damaged layer of each run of frames that has one, by first frame."""
+    lowest: dict[int, int] = {}
+    for entry, _ in damage:
+        lowest[entry.first] = min(entry.layer, lowest.get(entry.first, entry.layer))
+    return lowest
+
+
+def _kind(lowest: int | None) -> Kind | None:
+    """What a run of frames suffers whose lowest damaged layer is given."""
+    if lowest is None:
+        return None
+    return "lost" if lowest == 0 else "coarser"
 
 
 def _layout(body: bytes, limits: Limits) -> Layout:

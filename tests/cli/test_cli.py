@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kinepack
+from kinepack.codecs.base import CODECS
 from kinepack.formats.base import FORMATS
 from kinepack.model import Clip, MeshSequence
 
@@ -176,6 +177,23 @@ def test_damage_is_told_and_salvaged(run: Run, here: Path) -> None:
     assert kinepack.read("copy.npz").frames == 120
 
 
+def test_salvage_takes_the_layers_that_are_there(run: Run, here: Path) -> None:
+    packed = here / compressed(run, "walk.npz", "--codec", "kine:layers=3,segment_s=0.2,effort=fast")
+    with kinepack.open(packed) as file:
+        finer = sum(s.stored for s in file[0].record.segments if s.layer)
+    packed.write_bytes(packed.read_bytes()[:-finer])
+    checked = run("info", packed, "--check")
+    assert checked.code == 4 and "3 of 3 segments" in checked.err
+    saved = run("decompress", packed, "-o", "saved.npz", "--salvage")
+    assert saved.code == 0 and saved.err.count("frames 0 to 119") == 1
+    assert "coarser: frames 0 to 119 of 'walk'" in saved.err and "lost" not in saved.err
+    lowest = run("decompress", packed, "-o", "lowest.npz", "--salvage", "--layers", 1)
+    assert lowest.code == 0 and "coarser" not in lowest.err
+    assert run("decompress", packed, "-o", "rough.npz", "--layers", 1).code == 0
+    rough = kinepack.read("rough.npz").values
+    assert all((kinepack.read(name).values == rough).all() for name in ("saved.npz", "lowest.npz"))
+
+
 def test_info(run: Run, here: Path) -> None:
     packed = compressed(run, "walk.bvh")
     facts = run("info", packed, "--json").json
@@ -237,6 +255,15 @@ def test_lists(run: Run) -> None:
     assert formats["bvh"]["writes"] and ".bvh" in formats["bvh"]["extensions"]
     for name in ("codecs", "metrics", "formats"):
         assert run(name).code == 0
+
+
+def test_a_setting_that_makes_lossless_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CODECS["kine"], "lossless_with", "exact=on")
+    codecs = {entry["id"]: entry for entry in run("codecs", "--json").json}
+    assert not codecs["kine"]["lossless"] and codecs["kine"]["lossless_with"] == "exact=on"
+    assert codecs["raw"]["lossless_with"] is None
+    assert next(line for line in run("codecs").out.splitlines() if line.startswith("  kine ")).split()[2] == "exact=on"
+    assert "kine:exact=on, raw, zstd-float" in run("compress", "walk.bvh", "-o", "x.kine", "-c", "lossless").err
 
 
 @pytest.mark.parametrize("output", ["h.bvh", "h.kine"])

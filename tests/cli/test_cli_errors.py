@@ -37,6 +37,7 @@ CASES: dict[str, tuple[tuple[str, ...], int, str, str]] = {
     "convert to kine": (("convert", "walk.bvh", "x.kine"), 2, "made by compress", "kinepack compress"),
     "clip to mesh format": (("convert", "walk.bvh", "x.obj"), 3, "cannot hold a clip", "kinepack formats"),
     "unknown codec": (("compress", "walk.bvh", *TO, "--codec", "delta-lzm"), 2, "'delta-lzm'", "delta-lzma"),
+    "lossless as a codec": (("compress", "walk.bvh", *TO, "-c", "lossless"), 2, "'lossless'", "raw, zstd-float"),
     "unknown setting": (("compress", "walk.bvh", *TO, "--codec", "delta-lzma:stp=1"), 2, "'stp'", "step"),
     "bad setting": (("compress", "walk.bvh", *TO, "--codec", "delta-lzma:step=big"), 2, "step=big", ""),
     "setting out of range": (

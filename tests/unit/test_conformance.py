@@ -50,6 +50,12 @@ def test_decodes_to_the_same_layout(id: str, name: str) -> None:
         assert not isinstance(copy, MeshSequence) or np.array_equal(copy.faces, source.faces)  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(("id", "name"), [case for case in CASES if CODECS[case.values[0]].lossless_with])
+def test_the_setting_that_promises_no_loss_keeps_it(id: str, name: str) -> None:
+    _, data, source = encoded(f"{id}:{CODECS[id].lossless_with}", name)
+    assert np.array_equal(matrix_of(kinepack.decompress(data)), matrix_of(source))
+
+
 @pytest.mark.parametrize(("id", "name"), CASES)
 def test_a_window_is_a_slice_of_the_whole(id: str, name: str) -> None:
     _, data, source = encoded(id, name)

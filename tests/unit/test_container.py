@@ -29,6 +29,7 @@ from kinepack.errors import (
 )
 from kinepack.limits import Limits
 from kinepack.model import Clip
+from kinepack.reader import Loss
 from kinepack.testing import awkward_clips, awkward_meshes
 
 CLIP = awkward_clips()["prime-length"]
@@ -133,9 +134,9 @@ def test_time_windows() -> None:
         assert np.array_equal(part.values, CLIP.values[60:90])
 
 
-def damaged(data: bytes, first: int) -> bytes:
+def damaged(data: bytes, first: int, layer: int = 0) -> bytes:
     with kinepack.open(data) as file:
-        entry = next(s for s in file[0].record.segments if s.first == first)
+        entry = next(s for s in file[0].record.segments if (s.first, s.layer) == (first, layer))
         at = file.container.clip(0).data_at + entry.offset
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
@@ -153,6 +154,29 @@ def test_a_damaged_segment_is_reported_and_the_others_decode() -> None:
         assert isinstance(saved, Clip)
         assert np.array_equal(saved.values[:24], CLIP.values[:24])
         assert np.array_equal(saved.values[24:36], np.repeat(CLIP.values[23:24], 12, axis=0))
+
+
+def test_salvage_tells_coarser_frames_from_lost_ones() -> None:
+    data = kinepack.compress(CLIP, "kine:layers=3,segment_s=0.1,effort=fast")
+    with kinepack.open(data) as file:
+        runs = [s for s in file[0].record.segments if s.layer == 0]
+        whole, coarse = file[0].decode(), file[0].decode(layers=1)
+    assert isinstance(whole, Clip) and isinstance(coarse, Clip) and len(runs) > 4
+    for at, layer in ((1, 1), (1, 2), (2, 1), (3, 0), (3, 2)):
+        data = damaged(data, runs[at].first, layer)
+    coarser = Loss("coarser", runs[1].first, runs[1].frames + runs[2].frames)
+    lost = Loss("lost", runs[3].first, runs[3].frames)
+    a, b, c = runs[1].first, runs[3].first, runs[4].first
+    with kinepack.open(data) as file:
+        assert file[0].losses() == file[0].losses(layers=2) == [coarser, lost]
+        assert file[0].losses(layers=1) == [lost]
+        saved, saved_coarse = file[0].salvage(), file[0].salvage(layers=1)
+    assert isinstance(saved, Clip) and isinstance(saved_coarse, Clip)
+    assert np.array_equal(saved.values[:a], whole.values[:a])
+    assert np.array_equal(saved.values[a:b], coarse.values[a:b])
+    assert np.array_equal(saved.values[b:c], np.repeat(coarse.values[b - 1 : b], c - b, axis=0))
+    assert np.array_equal(saved.values[c:], whole.values[c:])
+    assert np.array_equal(saved_coarse.values[:b], coarse.values[:b])
 
 
 def test_a_file_cut_short_gives_the_segments_before_the_cut() -> None:

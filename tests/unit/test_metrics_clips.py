@@ -18,7 +18,7 @@ from kinepack.metrics import (
     metrics_for,
     shell_error,
 )
-from kinepack.metrics.feet import feet_of, planted_feet
+from kinepack.metrics.feet import planted_feet
 from kinepack.model import Channel, Clip, Joint, MeshSequence, Skeleton
 
 IDS = "accel_rms angle_rms_deg def e_x foot_drift foot_slide foot_slide_speed joint_max joint_mean joint_p99 joint_rms"
@@ -203,13 +203,6 @@ def test_each_contact_starts_anew() -> None:
     drift = np.where(np.arange(40) >= 20, 7.0, 0.0)[:, None] * [1, 0, 0]
     twice = clip.with_values(values)
     assert value("foot_slide", twice, clip.with_values(values + drift)) == 0
-
-
-def test_feet_without_names_are_the_lowest_leaves() -> None:
-    joints = [Joint("hub", -1)] + [Joint(f"limb{i}", 0, offset=(i, h, 0)) for i, h in enumerate([5.0, -3.0, -4.0])]
-    clip = Clip(Skeleton(tuple(joints), (Channel(0, "tx"),)), [[0.0]])
-    points = np.array([[[0, 0, 0], [0, 5, 0], [1, -3, 0], [2, -4, 0]]], float)
-    assert feet_of(clip.skeleton, points) == [2, 3]
 
 
 def test_rates() -> None:

@@ -20,7 +20,14 @@ PATIENCE_S = 0.7
 """A bar appears only when the work lasts longer than this."""
 PIPED_WIDTH = 1000
 """A piped table is as wide as its content: nothing is folded or cut."""
-STYLES = {"error": "bold red", "internal error": "bold red", "hint": "cyan", "lost": "yellow", "note": "yellow"}
+STYLES = {
+    "error": "bold red",
+    "internal error": "bold red",
+    "hint": "cyan",
+    "lost": "yellow",
+    "coarser": "yellow",
+    "note": "yellow",
+}
 
 
 _drawing: list[Console] = []

@@ -31,7 +31,7 @@ def codecs(json: o.Json = False) -> None:
     if json:
         emit_json(found)
         return
-    rows = [(c["id"], ", ".join(c["sources"]), "yes" if c["lossless"] else "", c["title"]) for c in found]
+    rows = [(c["id"], ", ".join(c["sources"]), _lossless(c), c["title"]) for c in found]
     emit_table(("codec", "compresses", "lossless", "how"), rows, left=4)
     for entry in found:
         _show_settings(entry)
@@ -47,6 +47,7 @@ def _codec(codec: type[Codec]) -> dict[str, Any]:
         "title": codec.title,
         "sources": _kinds(codec.sources),
         "lossless": codec.lossless,
+        "lossless_with": codec.lossless_with or None,
         "quality_axis": codec.quality_axis() or None,
         "settings": [_setting(name, defaults[name], known) for name, known in params_of(codec).items()],
     }
@@ -64,6 +65,10 @@ def _setting(name: str, default: Any, declared: Param) -> dict[str, Any]:
         "quality": declared.quality,
         "help": declared.help,
     }
+
+
+def _lossless(entry: dict[str, Any]) -> str:
+    return "yes" if entry["lossless"] else entry["lossless_with"] or ""
 
 
 def _show_settings(entry: dict[str, Any]) -> None:

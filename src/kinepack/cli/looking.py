@@ -71,8 +71,9 @@ def damaged(place: str, skeleton_ref: Path | None, step: Any) -> list[dict[str, 
 def _judge(facts: dict[str, Any]) -> None:
     segments = sum(clip["segments"] for clip in facts["clips"])
     if facts["damaged"]:
+        broken = {(d["clip"], d["first"]) for d in facts["damaged"]}  # a segment's layers count once
         raise Corrupt(
-            f"{len(facts['damaged'])} of {segments} segments are damaged",
+            f"{len(broken)} of {segments} segments are damaged",
             hint="kinepack decompress IN.kine -o OUT --salvage keeps the rest",
         )
     say(f"{segments} of {segments} segments are whole")

@@ -219,7 +219,7 @@ To = Annotated[
 Layers = Annotated[
     int | None, typer.Option("--layers", min=1, metavar="N", help="Read the lowest N quality layers only.")
 ]
-Salvage = Annotated[bool, typer.Option("--salvage", help="Hold the last good frame over damaged stretches.")]
+Salvage = Annotated[bool, typer.Option("--salvage", help="Play damaged stretches coarser, or hold a good frame.")]
 Check = Annotated[bool, typer.Option("--check", help="Decode every segment; exit code 4 if one is damaged.")]
 Mapping = Annotated[
     BapMapping,

@@ -39,6 +39,8 @@ def compress(
     Examples:
     kinepack compress walk.bvh -o walk.kine
     kinepack compress walk.amc -o walk.kine --target 'joint_rms<=0.1'
+    kinepack compress walk.bvh -o walk.kine --codec kine:layers=3
+    kinepack compress walk.bvh -o walk.kine --codec kine:exact=on
     kinepack compress fish.npz -o fish.kine --codec delta-lzma:step=0.5 --json
     kinepack compress walk.bvh -o walk.kine --max-bytes 20000
     kinepack compress walk.bvh -o walk.kine --codec delta-lzma --target 'joint_rms<=0.1,0.3,1'
@@ -197,13 +199,19 @@ class Part:
 
     def decode(self, clip: ClipReader, *, salvage: bool, layers: int | None = None) -> Model:
         start, stop = self.window(clip.frames, clip.frame_time)
-        return _salvage(clip).slice(start, stop) if salvage else clip.decode(start, stop, layers=layers)
+        if not salvage:
+            return clip.decode(start, stop, layers=layers)
+        _tell_losses(clip, layers)
+        return clip.salvage(layers).slice(start, stop)
 
 
-def _salvage(clip: ClipReader) -> Model:
-    for entry, reason in clip.damage():
-        say(f"frames {entry.first} to {entry.first + entry.frames - 1} of {clip.name!r}: {reason}", label="lost")
-    return clip.salvage()
+LOSSES = {"lost": "a good frame is held", "coarser": "finer layers are damaged"}
+
+
+def _tell_losses(clip: ClipReader, layers: int | None) -> None:
+    for loss in clip.losses(layers):
+        frames = f"frames {loss.first} to {loss.first + loss.frames - 1} of {clip.name!r}"
+        say(f"{frames}: {LOSSES[loss.kind]}", label=loss.kind)
 
 
 def write_models(models: Sequence[Model], output: Path, mapping: o.BapMapping, *, json: bool) -> None:

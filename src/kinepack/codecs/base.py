@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kinepack.errors import Corrupt, UsageError
+from kinepack.errors import Corrupt, UnknownCodec, UsageError
 from kinepack.limits import DEFAULT_LIMITS, Limits
 from kinepack.model import Clip, MeshSequence, Model, Skeleton
 from kinepack.params import from_text, param, quality_axis, to_text, validate
@@ -134,6 +134,8 @@ class Codec(ABC):
     title: ClassVar[str] = ""
     sources: ClassVar[tuple[type, ...]] = (Clip, MeshSequence)
     lossless: ClassVar[bool] = False
+    lossless_with: ClassVar[str] = ""
+    """`key=value`, the setting that makes the codec lossless where it is not so by itself."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -191,11 +193,23 @@ class Codec(ABC):
 CODECS: Registry[type[Codec]] = Registry("codec", "kinepack.codecs")
 
 
+LOSSLESS = "lossless"
+"""What people ask for by name, though it is a property of several codecs."""
+
+
+def lossless_specs() -> list[str]:
+    """What `codec_from_spec` makes lossless codecs of."""
+    found = (CODECS[name] for name in CODECS)
+    return [f"{c.id}:{c.lossless_with}" if c.lossless_with else c.id for c in found if c.lossless or c.lossless_with]
+
+
 def codec_from_spec(spec: str | Codec) -> Codec:
     """`"delta-lzma:step=0.1"` -> an instance."""
     if isinstance(spec, Codec):
         return spec
     name, _, settings = spec.partition(":")
+    if name.lower() == LOSSLESS:
+        raise UnknownCodec(f"no codec is called {name!r}", hint=f"these are: {', '.join(lossless_specs())}")
     pairs = (item.partition("=") for item in settings.split(",") if item)
     codec: Codec = from_text(CODECS[name], {key.strip(): value.strip() for key, _, value in pairs})
     return codec

@@ -49,13 +49,13 @@ from kinepack.transforms.contacts import (
     remainders,
     stiller,
 )
+from kinepack.transforms.feet import leaves_of, named_feet
 from kinepack.transforms.wavelet_pursuit import pursue, weighted_form
 from kinepack.transforms.wavelet_selection import Quantized, keep_largest, quantize
 
 Array = NDArray[np.float64]
 SETUP = struct.Struct("<BBB")
 """Solver, its steps, number of end effectors; then a uint16 joint for each."""
-FOOT_NAMES = ("foot", "feet", "toe", "ankle")
 ANCHOR_CM = 0.05
 """Step in which the places of contacts are stored."""
 LEAST_STEP_CM = 1e-4
@@ -164,8 +164,7 @@ def effector_joints(skeleton: Skeleton, names: str) -> list[int]:
     if names:
         joints = sorted({skeleton.index(name.strip()) for name in names.split("+")})
     else:
-        joints = [i for i, j in enumerate(skeleton.joints) if any(part in j.name.lower() for part in FOOT_NAMES)]
-        joints = joints or sorted(set(range(len(skeleton.joints))) - set(skeleton.parents.tolist()))
+        joints = named_feet(skeleton) or leaves_of(skeleton)
     if len(joints) > 255 or not ik.chains_of(skeleton, joints).turns:
         raise ConfigError("no Euler angle moves the joints to correct", hint="convert the clip to Euler angles first")
     return joints

@@ -1,8 +1,6 @@
 """Foot sliding: what a copy adds to the travel of feet that stand still in the original, and how they go astray.
 
-A foot is planted in a frame when, in the original, it is slower than PLANTED_SPEED and within PLANTED_HEIGHT
-of its own lowest level (1st percentile of its height). Up is the coordinate axis, with sign, nearest to the
-mean direction from the feet to the middle of the body, so that y-up and z-up files both work.
+Which joints are feet, and when they are planted, is told in `transforms.feet`, from the original alone.
 """
 
 from __future__ import annotations
@@ -13,15 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinepack.metrics.clip_pair import ClipPair, clip_metric
-from kinepack.model import Clip, Skeleton
+from kinepack.model import Clip
+from kinepack.transforms.feet import feet_of, find_planted, up_axis
 
 Array = NDArray[np.float64]
-
-PLANTED_SPEED = 20.0
-"""cm/s, of all three coordinates."""
-PLANTED_HEIGHT = 5.0
-"""cm above the foot's lowest level."""
-FOOT_NAMES = ("foot", "feet", "toe", "ankle")
 
 
 @clip_metric("foot_slide", "extra travel of planted feet since touchdown", "cm")
@@ -64,15 +57,6 @@ def planted_feet(clip: Clip) -> tuple[list[int], NDArray[np.bool_]]:
     return feet_of(clip.skeleton, pair.original_points), _footing(pair).planted
 
 
-def feet_of(skeleton: Skeleton, points: Array) -> list[int]:
-    """Joints with a foot's name; else the two leaves that are lowest on average, y being up."""
-    named = [i for i, j in enumerate(skeleton.joints) if any(part in j.name.lower() for part in FOOT_NAMES)]
-    if named:
-        return named
-    leaves = sorted(set(range(len(skeleton.joints))) - set(skeleton.parents.tolist()))
-    return sorted(sorted(leaves, key=lambda leaf: float(points[:, leaf, 1].mean()))[:2])
-
-
 @dataclass(frozen=True, eq=False)
 class _Footing:
     planted: NDArray[np.bool_]
@@ -85,25 +69,10 @@ class _Footing:
 def _footing(pair: ClipPair) -> _Footing:
     points = pair.original_points
     feet = feet_of(pair.original.skeleton, points)
-    axis, sign = _up(points, feet)
+    axis, _ = up_axis(points, feet)
     level = [a for a in range(3) if a != axis]
-    planted = _planted(points[:, feet], sign * points[:, feet, axis], pair.original.frame_time)
+    planted = find_planted(points, feet, pair.original.frame_time)
     return _Footing(planted, points[:, feet][..., level], pair.copy_points[:, feet][..., level])
-
-
-def _up(points: Array, feet: list[int]) -> tuple[int, float]:
-    rise = points.mean(axis=(0, 1)) - points[:, feet].mean(axis=(0, 1))
-    axis = int(np.argmax(np.abs(rise)))
-    return (axis, float(np.sign(rise[axis]))) if rise[axis] else (1, 1.0)
-
-
-def _planted(feet: Array, height: Array, frame_time: float) -> NDArray[np.bool_]:
-    """[frames, feet]; one frame alone has no speed, so height decides."""
-    speed = np.zeros(height.shape)
-    if len(feet) > 1:
-        speed = np.linalg.norm(np.gradient(feet, frame_time, axis=0), axis=-1)
-    low = height - np.percentile(height, 1, axis=0) < PLANTED_HEIGHT
-    return np.asarray(low & (speed < PLANTED_SPEED))
 
 
 def _touchdowns(planted: NDArray[np.bool_]) -> NDArray[np.intp]:

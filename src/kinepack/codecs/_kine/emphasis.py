@@ -7,26 +7,19 @@ from numpy.typing import NDArray
 
 from kinepack.math.kinematics import positions_cm
 from kinepack.model import Clip
+from kinepack.transforms.feet import feet_of, find_planted
 
 Array = NDArray[np.float64]
 
-FOOT_NAMES = ("foot", "feet", "toe", "ankle")
-PLANTED_CM_S, PLANTED_CM = 20.0, 5.0
-"""A planted foot is slower than this, and not higher than this above its lowest level."""
 PEAK_GAIN, PEAK_POWER, MOST_EMPHASIS = 8.0, 4.0, 100.0
 
 
 def planted(clip: Clip, points: Array) -> NDArray[np.bool_]:
-    """[frames, joints] feet on the ground; up is the axis along which the body is furthest from its feet."""
+    """[frames, joints] feet on the ground; one frame alone has none."""
     result = np.zeros(points.shape[:2], bool)
-    feet = [i for i, j in enumerate(clip.skeleton.joints) if any(part in j.name.lower() for part in FOOT_NAMES)]
-    if not feet or clip.frames < 2:
-        return result
-    rise = points.mean(axis=(0, 1)) - points[:, feet].mean(axis=(0, 1))
-    up = int(np.argmax(np.abs(rise)))
-    height = np.sign(rise[up]) * points[:, feet, up]
-    speed = np.linalg.norm(np.gradient(points[:, feet], clip.frame_time, axis=0), axis=-1)
-    result[:, feet] = (height - np.percentile(height, 1, axis=0) < PLANTED_CM) & (speed < PLANTED_CM_S)
+    if clip.frames > 1:
+        feet = feet_of(clip.skeleton, points)
+        result[:, feet] = find_planted(points, feet, clip.frame_time)
     return result
 
 
