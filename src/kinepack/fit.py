@@ -20,8 +20,8 @@ CLOSE_ENOUGH = 0.997
 """A search ends when this fraction of the allowed error or bytes is used."""
 BLIND = 1e-9
 """A target of which a codec's own setting uses no more than this does not see what moves: no coarser one is tried."""
-BEYOND = 0.001
-"""Parts of a quality axis between the settings that are tried at last."""
+BEYOND, BEYOND_STEPS = 0.001, 8
+"""Least part of a quality axis between the settings that are tried at last, and how many."""
 _TARGET = re.compile(r"^\s*([A-Za-z_][\w-]*)\s*<=\s*([-+.\w]+)\s*$")
 
 
@@ -147,6 +147,10 @@ class _Axis:
         value = min(max(value, min(self.best, self.least)), max(self.best, self.least))
         return round(value) if self.whole else value
 
+    def reach(self, share: float) -> float:
+        """How far it is to the setting that would use all, if errors grew as the setting does."""
+        return math.log(1 / max(share, 0.1)) / abs(math.log(self.least / self.best)) if self._logarithmic else 0.0
+
     def position(self, value: float) -> float:
         if self._logarithmic:
             return math.log(value / self.best) / math.log(self.least / self.best)
@@ -195,7 +199,10 @@ def _search(
         stride *= 2
     if best is None or passing is None or least >= CLOSE_ENOUGH or not finer_uses_less:
         return best
-    further = dict.fromkeys(axis.value(passing + BEYOND * i) for i in range(1, 6))
+    reach = max(BEYOND_STEPS * BEYOND, axis.reach(least))
+    further = dict.fromkeys(
+        axis.value(min(passing + reach * i / BEYOND_STEPS, 1.0)) for i in range(1, BEYOND_STEPS + 1)
+    )
     return _beyond(best, [value for value in further if value not in tried], name, probe, used)
 
 

@@ -71,6 +71,7 @@ class Kine(Codec):
     version: ClassVar[int] = 5
     title: ClassVar[str] = "body-aware transform coding of skeletal motion"
     sources: ClassVar[tuple[type, ...]] = (Clip,)
+    lossless_with: ClassVar[str] = "exact=on"
 
     error: float = param(0.1, "nominal error of a joint's position", unit="cm", low=1e-5, high=100.0, quality="lower")
     points: str = param(
