@@ -142,7 +142,7 @@ static uint32_t pause_of(uint32_t order, uint32_t seen, uint32_t distrusted)
 {
     uint32_t large = order > LARGE;
     if (seen < YOUNG_SOLVED)
-        return large && distrusted ? 3 : 1;
+        return large && distrusted ? (seen < YOUNGEST ? 2 : 4) : 1;
     return large ? (distrusted ? 16 : 4) : (distrusted ? 4 : 1);
 }
 

@@ -85,8 +85,8 @@ static void judge(number_coder *c, number_channel *own, int64_t value)
         shift = shift > 0 ? shift : 0;
         far >>= shift;
         near >>= shift;
-        int64_t density = log2_of(near * near + 1) - 3 * log2_of(near * near + far * far + 1) / 2 - 256 * (int64_t)shift;
-        own->credits[i] = kp_floor_shift(own->credits[i] * 13, 4) + density;
+        int64_t density = log2_of(near * near + 1) - 3 * log2_of(near * near + far * far + 1) / 2;
+        own->credits[i] = kp_floor_shift(own->credits[i] * 13, 4) + density - 256 * (int64_t)shift;
         most = i && most > own->credits[i] ? most : own->credits[i];
         int64_t seen = 16 * miss > 5 * grid ? 16 * miss : 5 * grid;
         seen = seen < (int64_t)1 << 54 ? seen : (int64_t)1 << 54;

@@ -16,7 +16,7 @@
 #define MOST_MOVE ((int64_t)1 << 22)
 #define MOST_PLACE ((int64_t)1 << 26)
 #define PRODUCT_SHIFT 22u
-#define SOLVED_LARGEST 20 /* binary digits of the largest number that is learned from, and of what is expected to be missed */
+#define SOLVED_LARGEST 20 /* binary digits of the largest number learned from, and of what is expected to be missed */
 #define SOLVED_NOISE 15
 #define STEPS 6u
 #define DECISIONS (1u + 2u * STEPS + 3u * STEPS)
@@ -27,6 +27,7 @@
 #define RARE_BITS 3 /* every 8th number is some forgotten, eight times as much */
 #define YOUNG 128u
 #define YOUNG_SWEEPS 4u
+#define YOUNGEST 64u
 #define YOUNG_SOLVED 160u
 #define TAILS 1025u
 #define ONE ((int64_t)1 << 30)

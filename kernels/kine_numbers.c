@@ -137,8 +137,9 @@ static int64_t *start_channel(const number_coder *c, number_channel *own, size_t
 
 static uint32_t state_of(const uint8_t *prior, uint32_t which)
 {
-    return prior ? (uint32_t)prior[2 * which] << 16 | (uint32_t)prior[2 * which + 1] << 24 | prior[2 * PRIOR_STATES + which]
-                 : 1u << 31;
+    if (!prior)
+        return 1u << 31;
+    return (uint32_t)prior[2 * which] << 16 | (uint32_t)prior[2 * which + 1] << 24 | prior[2 * PRIOR_STATES + which];
 }
 
 /* Gives a channel its law if those that it needs come earlier and are predicted. */

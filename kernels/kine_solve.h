@@ -17,7 +17,7 @@
 #define KP_SOLVE_WEIGHT_BITS 22u   /* of a weight between scaled numbers */
 #define KP_SOLVE_MOST_WEIGHT ((int64_t)1 << 31)
 #define KP_SOLVE_RIDGE ((int64_t)1 << 20)
-#define KP_SOLVE_RIDGE_SHIFT 24u
+#define KP_SOLVE_RIDGE_SHIFT 26u
 #define KP_SOLVE_PIVOT ((int64_t)1 << 36)
 #define KP_SOLVE_MOST_PIVOT ((int64_t)1 << 61)
 #define KP_SOLVE_PAD 3u /* entries after each row, so that loops go by fours */

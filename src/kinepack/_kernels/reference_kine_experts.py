@@ -51,7 +51,7 @@ SOLVED = (
 )  # fmt: skip
 USUAL = [n * 3 << 20 for n in (1024, 500, 422, 392, 397, 357, 326, 293, 278, 246, 227, 201, 191, 168, 153, 137, 121)]
 """How moves of captured motion go with those before them: three frames of these begin the first predictor."""
-YOUNG, YOUNG_SWEEPS, YOUNG_SOLVED = 128, 4, 160
+YOUNG, YOUNG_SWEEPS, YOUNGEST, YOUNG_SOLVED = 128, 4, 64, 160
 
 
 class Law(NamedTuple):
@@ -162,7 +162,7 @@ class Expert:
 def _pause(large: bool, seen: int, distrusted: bool) -> int:
     """Every so many numbers a predictor is solved."""
     if seen < YOUNG_SOLVED:
-        return 3 if large and distrusted else 1
+        return (2 if seen < YOUNGEST else 4) if large and distrusted else 1
     if large:
         return 16 if distrusted else 4
     return 4 if distrusted else 1

@@ -16,7 +16,7 @@ def solve(normal: list[list[int]], target: list[int], energy: int) -> list[int]:
     pivots: list[tuple[int, int]] = []
     for j in range(order):
         row = [normal[i][j] for i in range(j, order)] + [target[j]]
-        row[0] += RIDGE + (row[0] >> 24)
+        row[0] += RIDGE + (row[0] >> 26)
         whole = [n << 60 - exponents[j] - exponents[i] for i, n in enumerate(row, j)]
         left = [signed64(n - sum(f[j] * f[i] for f in factor)) for i, n in enumerate(whole, j)]
         root, half = _pivot(left[0])
