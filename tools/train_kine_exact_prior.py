@@ -21,15 +21,10 @@ from numpy.typing import NDArray
 
 from kinepack import api
 from kinepack._kernels._kine import DYADIC
-from kinepack._kernels.reference_kine_numbers import (
-    DYADIC_BITS,
-    DYADIC_STATES,
-    FIRST_STATES,
-    LAW_WEIGHT_BITS,
-    PRIOR_STATES,
-    multiple_of,
-    rank_of,
-)
+from kinepack._kernels.reference_kine_experts import LAW_WEIGHT_BITS
+from kinepack._kernels.reference_kine_noise import DYADIC_BITS, DYADIC_STATES, multiple_of
+from kinepack._kernels.reference_kine_numbers import FIRST_STATES, PRIOR_STATES
+from kinepack._kernels.reference_kine_ranks import rank_of
 from kinepack.codecs._kine.exact import channels_of
 from kinepack.codecs._kine.rigs import AMC_CHANNELS, rig_number
 from kinepack.model import Clip

@@ -21,7 +21,8 @@ from kinepack._kernels._kine import (
     kine_synthesise,
 )
 from kinepack._kernels.reference_kine import decode_segment
-from kinepack._kernels.reference_kine_numbers import decode_numbers, solve
+from kinepack._kernels.reference_kine_numbers import decode_numbers
+from kinepack._kernels.reference_kine_solve import solve
 from kinepack.codecs._kine import analysis as analysis_module
 from kinepack.codecs._kine.analysis import analyse, quantise
 from kinepack.codecs._kine.branches import euler_items, toward
