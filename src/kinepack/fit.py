@@ -232,9 +232,8 @@ def _try(codec: Codec, probe: Callable[[Codec], Probe]) -> Probe | None:
 
 def _unreachable(codec: Codec, target: Target | None, max_bytes: int | None) -> TargetUnreachable:
     wish = f"{target.metric}<={target.value:g}" if target else f"{max_bytes:,} bytes"
-    hint = (
-        "try another codec or a looser target"
-        if target
-        else "the file includes the skeleton: --skeleton-ref stores it apart"
-    )
+    hint = "the file includes the skeleton: --skeleton-ref stores it apart"
+    if target:
+        lossless = f"; {codec.id}:{codec.lossless_with} keeps every number" if codec.lossless_with else ""
+        hint = f"try another codec or a looser target{lossless}"
     return TargetUnreachable(f"no setting of {codec.id} reaches {wish}", hint=hint)

@@ -107,7 +107,7 @@ class Kine(Codec):
 
     def encode(self, source: Clip, progress: Progress | None = None) -> Stream:
         if self.exact:
-            return encode_exact(source, self.segment_s)
+            return encode_exact(source, self._segment(source))
         timing = self._timing(source)
         thin = keys_of(source, timing)
         emphasis = first_emphasis(thin, self.feet)
@@ -125,8 +125,12 @@ class Kine(Codec):
         rests = all(len(segment.data) <= RESTING for segment in stream.segments)
         if self.layers > 1 or numbers > MOST_TRIED or not (rests or 8 * size >= DEAR_BITS * numbers):
             return stream
-        exact = encode_exact(source, self.segment_s)
+        exact = encode_exact(source, self._segment(source))
         return exact if exact.payload_bytes <= size else stream
+
+    def _segment(self, source: Clip) -> float:
+        """Seconds that a segment has at least, 0 for all in one."""
+        return max(self.segment_s, LEAST_SEGMENT * source.frame_time) if self.segment_s else 0.0
 
     def _timing(self, source: Clip) -> Timing:
         """How frames come from keys."""
@@ -170,7 +174,7 @@ class Kine(Codec):
     ) -> tuple[float, KineSetup, list[Segment]]:
         """What one way costs in rate and distortion, and its stream."""
         points, budget = "body" if self.points == "auto" else self.points, BUDGETS[self.effort]
-        frames = thin.fps * max(self.segment_s, LEAST_SEGMENT * source.frame_time) if self.segment_s else 0.0
+        frames = thin.fps * self._segment(source)
         analysis = analyse(thin, self.error, points=points, budget=budget, way=way, emphasis=emphasis, segment=frames)
         hold, knots = (Hold(), timing.runs) if isinstance(timing, Knots) else (timing, ())
         setup = dataclasses.replace(analysis.setup, hold=hold.frames, lead=hold.lead, knots=knots, layers=self.layers)
