@@ -24,6 +24,7 @@ import numpy as np
 import kinepack
 from kinepack.codecs.base import codec_from_spec
 from kinepack.evaluate import commit, describe, machine
+from kinepack.metrics import METRICS
 from kinepack.metrics.measure import promised
 from kinepack.model import Clip
 from kinepack.serve.push import Batch, SegmentEncoder
@@ -227,8 +228,15 @@ def speed() -> None:
         for effort in ("fast", "default", "best"):
             codec = codec_from_spec(f"kine:effort={effort}")
             seconds, stream = _least_time(lambda codec=codec, clip=clip: codec.encode(clip), 1)  # type: ignore[misc]
-            _append({"source": name, "effort": effort, "encode_times_real": clip.duration / seconds, **_about()})
-            print(f"{name} {effort}: encode {clip.duration / seconds:.0f} x real time, {stream.payload_bytes} bytes")
+            error = METRICS["joint_rms"].measure(clip, codec.decode(stream))
+            told = {"bytes": stream.payload_bytes, "joint_rms": error}
+            _append(
+                {"source": name, "effort": effort, "encode_times_real": clip.duration / seconds, **told, **_about()}
+            )
+            print(
+                f"{name} {effort}: encode {clip.duration / seconds:.0f} x real time, "
+                f"{stream.payload_bytes} bytes, joint_rms {error:.4f}"
+            )
         second = round(clip.fps)
         starts = np.random.default_rng(1).integers(0, clip.frames - second, 60).tolist()
         with kinepack.open(kinepack.compress(clip, "kine")) as file:

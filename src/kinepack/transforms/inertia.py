@@ -16,10 +16,10 @@ from kinepack.math.tables import tables_of
 from kinepack.model import Skeleton
 from kinepack.transforms.tracks import ORDERS, Array, Plain, TurnForm, slots_of, turn_axes
 
-SKIN_WEIGHT = 0.4
-"""Weight of points around each joint beside its measured point: nothing may turn unseen."""
-SKIN_CM = 5.0
-BODY_WEIGHT, BODY_CM = 1.0, 10.0
+SKIN_WEIGHT, SKIN = 0.25, 1 / 22
+"""Points around each joint beside its measured point, so that nothing turns unseen: weight, and distance as a share of
+the rig's longest chain, which is some 110 cm in a grown body."""
+BODY_WEIGHT, BODY = 1.0, 1 / 11
 """The same where a body's surface is what counts."""
 SHELL_CM = 3.0
 SCALAR_CM = 100.0
@@ -43,8 +43,9 @@ def masses_of(skeleton: Skeleton, weighting: str) -> Masses:
     count = len(skeleton.joints)
     own = bone_weights(skeleton) if weighting == "bones" else np.full(count, 1 / count)
     tips = skeleton.tips * skeleton.unit_cm
-    around = {"shell": (SHELL_CM, 1.0), "body": (BODY_CM, BODY_WEIGHT)}
-    radius, share = around.get(weighting, (SKIN_CM, SKIN_WEIGHT))
+    chain = longest_chain_cm(skeleton)
+    around = {"shell": (SHELL_CM, 1.0), "body": (BODY * chain, BODY_WEIGHT)}
+    radius, share = around.get(weighting, (SKIN * chain, SKIN_WEIGHT))
     rows: list[tuple[int, Array, float]] = []
     for joint in range(count):
         if weighting != "shell":
@@ -54,6 +55,15 @@ def masses_of(skeleton: Skeleton, weighting: str) -> Masses:
         rows += [(joint, middle + radius * axis, weight) for axis in np.eye(3)]
     joints, places, weights = zip(*rows, strict=True)
     return Masses(np.array(joints, np.intp), np.array(places), np.array(weights))
+
+
+def longest_chain_cm(skeleton: Skeleton) -> float:
+    """From a root to the furthest measured point, along the bones; 1 where all are at one place."""
+    reach = np.zeros(len(skeleton.joints))
+    for joint, parent in enumerate(skeleton.parents):
+        if parent >= 0:
+            reach[joint] = reach[parent] + np.linalg.norm(skeleton.offsets[joint])
+    return float((reach + np.linalg.norm(skeleton.tips, axis=1)).max(initial=0) * skeleton.unit_cm) or 1.0
 
 
 def composite_inertia(skeleton: Skeleton, pose: Pose, masses: Masses) -> Array:
