@@ -19,7 +19,7 @@ const LAYER_QUALITY = 32;
 
 export const kine: Codec = {
   id: "kine",
-  version: 4,
+  version: 5,
   open(layout, { setup }, kernels) {
     if (layout.kind !== "skeleton") throw corrupt("the stream is not of a clip");
     if (setup[0] === MARK) return new ExactSynthesis(setup, layout.channels.length, kernels);
