@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: times are of one core
 
@@ -23,6 +24,7 @@ import numpy as np
 
 import kinepack
 from kinepack.codecs.base import codec_from_spec
+from kinepack.codecs.kine import Kine
 from kinepack.evaluate import commit, describe, machine
 from kinepack.metrics import METRICS
 from kinepack.metrics.measure import promised
@@ -209,17 +211,33 @@ def layers() -> None:
             print(told, flush=True)
 
 
+FEET_METRICS = ("foot_slide", "foot_slide_speed", "joint_rms")
+
+
 def feet() -> None:
-    """Foot sliding at equal bytes."""
-    for name in ("02_01", "16_35"):
-        clip = bvh(name).slice(1, bvh(name).frames)
-        for weight in (1, 1.5, 4):
-            data = kinepack.compress(clip, f"kine:feet={weight}", max_bytes=1000 + 6 * clip.frames)
-            found = kinepack.compare(clip, kinepack.decompress(data))
-            found = {name: found[name] for name in ("foot_slide", "joint_rms")}
-            _append({"source": name, "feet": weight, "bytes": len(data), **found, **_about()})
-            told = f"slide {found['foot_slide']:.4f} cm, joint_rms {found['joint_rms']:.4f} cm"
-            print(f"{name} feet={weight} at {kinepack.info(data)['motion_bytes']} bytes: {told}", flush=True)
+    """What weights of standing feet do at equal bytes, against none: lines through five sizes a clip."""
+    lines = {weight: {name: _feet_lines(bvh(name), weight) for name in JOINTS} for weight in (1, 1.5, 2, 4)}
+    for weight in (1.5, 2, 4):
+        ratios: dict[str, list[float]] = {m: [] for m in FEET_METRICS}
+        for name, plain in lines[1].items():
+            middle = plain["log_bytes"]
+            for m in FEET_METRICS:
+                ratios[m].append(np.polyval(lines[weight][name][m], middle) - np.polyval(plain[m], middle))
+        found = {m: float(np.exp(np.mean(values))) for m, values in ratios.items()}
+        _append({"feet": weight, "clips": len(JOINTS), **found, **_about()})
+        print(f"feet={weight}: " + ", ".join(f"{m} x{ratio:.3f}" for m, ratio in found.items()), flush=True)
+
+
+def _feet_lines(clip: Clip, weight: float) -> dict[str, Any]:
+    """Slope and height of log error over log bytes."""
+    bare, sizes, errors = clip.slice(1, clip.frames), [], []
+    for error in (0.05, 0.08, 0.12, 0.2, 0.3):
+        stream = codec_from_spec(f"kine:feet={weight},error={error}").encode(bare)
+        found = kinepack.compare(bare, _clip(Kine.decode(stream)))
+        sizes.append(np.log(stream.payload_bytes))
+        errors.append([np.log(max(found[m], 1e-6)) for m in FEET_METRICS])
+    lines = {m: np.polyfit(sizes, column, 1) for m, column in zip(FEET_METRICS, np.array(errors).T, strict=True)}
+    return {"log_bytes": np.mean(sizes), **lines}
 
 
 def speed() -> None:

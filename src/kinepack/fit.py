@@ -189,7 +189,9 @@ def _search(
             failing = position
         if step:
             step((turn + 1) / STEPS)
-        if CLOSE_ENOUGH <= share <= 1 or (finer_uses_less and turn == 0 and share < BLIND):
+        if found and finer_uses_less and turn == 0 and share < BLIND:
+            return best
+        if CLOSE_ENOUGH <= share <= 1:
             break
         if passing is not None and failing is not None:
             position = (passing + failing) / 2
