@@ -211,7 +211,8 @@ def layers() -> None:
             print(told, flush=True)
 
 
-FEET_METRICS = ("foot_slide", "foot_slide_speed", "joint_rms")
+LEAST_SLIDE_CM = 1e-3
+FEET_METRICS = ("foot_slide", "foot_slide_speed", "foot_drift", "joint_rms")
 
 
 def feet() -> None:
@@ -235,7 +236,7 @@ def _feet_lines(clip: Clip, weight: float) -> dict[str, Any]:
         stream = codec_from_spec(f"kine:feet={weight},error={error}").encode(bare)
         found = kinepack.compare(bare, _clip(Kine.decode(stream)))
         sizes.append(np.log(stream.payload_bytes))
-        errors.append([np.log(max(found[m], 1e-6)) for m in FEET_METRICS])
+        errors.append([np.log(max(found[m], LEAST_SLIDE_CM)) for m in FEET_METRICS])
     lines = {m: np.polyfit(sizes, column, 1) for m, column in zip(FEET_METRICS, np.array(errors).T, strict=True)}
     return {"log_bytes": np.mean(sizes), **lines}
 
